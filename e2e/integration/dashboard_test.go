@@ -102,7 +102,7 @@ func TestTheFleetIsSearchedSortedAndLive(t *testing.T) {
 	t.Parallel()
 	s := fleetOf(t)
 	tab := s.openDashboard("editor")
-	tab.shows("You may not list the Rollouts of the whole cluster. These are those of the namespace " + s.namespace)
+	tab.shows("You may not list the Rollouts of all namespaces. The page shows those of the namespace " + s.namespace)
 	tab.shows("4 in the namespace " + s.namespace)
 	first := `document.querySelector(".body [aria-rowindex='2'] a").textContent`
 	tab.until("what failed comes first", first+` === "search"`)
@@ -158,7 +158,7 @@ func TestThePagesSayWhatTheyCannotShow(t *testing.T) {
 	// While nothing has been read, the page says that it reads.
 	call(tab, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/api/fleet*"}}})
 	tab.do(chromedp.Reload())
-	tab.shows("Reading the Rollouts")
+	tab.shows("Loading the Rollouts")
 	tab.picture("fleet-loading")
 	call(tab, fetch.Disable, cdp.Empty{})
 	tab.do(chromedp.Reload()) // the browser may never send a request that was paused
@@ -339,7 +339,7 @@ func TestTheRecordingOfAReleaseIsDrawnAndReadAsATable(t *testing.T) {
 	tolerance := chromedp.Search(`//label[contains(., "Tolerance")]//input`)
 	tab.do(chromedp.SendKeys(tolerance, "20pp"))
 	tab.press("Try")
-	tab.shows("Would not have rolled back by the end of the recording: Serin did after")
+	tab.shows("Serin would not have rolled back by the end of the recording. In the release, it did after")
 	tab.until("both judgements are drawn", `document.querySelectorAll(".whatif .chart canvas").length === 1`)
 	tab.unfold("Both as a table")
 	tab.until("each window has both judgements", `document.querySelectorAll(".whatif tbody tr").length === 60`)

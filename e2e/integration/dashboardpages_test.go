@@ -93,7 +93,7 @@ func TestTheTrafficPageShowsDeclaredProgrammedAndMeasuredShares(t *testing.T) {
 	s.create(deployment("gateway", 0), deployment("web", 0), deployment("cart", 0), deployment("birds", 0))
 	tab := s.openDashboard("reader")
 	tab.do(chromedp.Navigate(tab.origin + "/#/traffic"))
-	tab.shows("You may not list the TrafficSplits of the whole cluster. These are those of the namespace " + s.namespace)
+	tab.shows("You may not list the TrafficSplits of all namespaces. The page shows those of the namespace " + s.namespace)
 	tab.shows("Two proxies share the traffic by these weights.")
 	tab.shows("Measured shares are left out: this cluster does not serve TrafficMetrics")
 
@@ -149,9 +149,9 @@ func TestTheTrafficPageShowsDeclaredProgrammedAndMeasuredShares(t *testing.T) {
 	splitter.do(chromedp.Focus(chromedp.CSS(`h1`)))
 	splitter.strike("/")
 	splitter.do(chromedp.KeyEvent("bees"))
-	splitter.shows("No TrafficSplits fit what you search for")
+	splitter.shows("No TrafficSplits match your search")
 	splitter.until("the search is in the address", `location.hash.includes("q=bees")`)
-	splitter.press("Show all")
+	splitter.press("Clear the search")
 	splitter.shows("1 in the namespace " + s.namespace)
 	if err := admin.Delete(t.Context(), split); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestThePagesOfTrafficAndCanariesSayWhatTheyCannotShow(t *testing.T) {
 		tab.accessible(page + "-empty")
 		call(tab, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/api/" + page + "*"}}})
 		tab.do(chromedp.Reload())
-		tab.shows("Reading the")
+		tab.shows("Loading the")
 		tab.picture(page + "-loading")
 		call(tab, fetch.Disable, cdp.Empty{})
 		stranger := s.openDashboard("stranger")
@@ -197,9 +197,9 @@ func TestTheCalendarAReleaseAndCallsSayWhatTheyCannotShow(t *testing.T) {
 	s.waitRights("reader", may{"list", "rollouts", ""}, may{"watch", "rollouts", ""})
 	tab, stranger := s.openDashboard("reader"), s.openDashboard("stranger")
 	for name, page := range map[string]struct{ at, request, loading, empty, forbidden string }{
-		"calendar": {"calendar", "calendar", "Reading the schedules", "No Rollouts yet", "The calendar can't be shown"},
-		"release":  {"rollouts/" + s.namespace + "/website", "rollouts/", "Reading the release", "There is no such Rollout", "You may not see this"},
-		"calls":    {"calls", "calls", "Reading who calls whom", "", "Who calls whom is not known"},
+		"calendar": {"calendar", "calendar", "Loading the schedules", "No Rollouts yet", "The calendar can't be loaded"},
+		"release":  {"rollouts/" + s.namespace + "/website", "rollouts/", "Loading the release", "There is no such Rollout", "You may not see this"},
+		"calls":    {"calls", "calls", "Loading who calls whom", "", "Who calls whom is not known"},
 	} {
 		call(tab, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/api/" + page.request + "*"}}})
 		tab.do(chromedp.Navigate(tab.origin+"/#/"+page.at), chromedp.Reload())
@@ -215,7 +215,7 @@ func TestTheCalendarAReleaseAndCallsSayWhatTheyCannotShow(t *testing.T) {
 		stranger.accessible(name + "-forbidden")
 	}
 	tab.do(chromedp.Navigate(tab.origin + "/#/calendar"))
-	tab.shows("You may not list the Rollouts of the whole cluster. These are those of the namespace " + s.namespace)
+	tab.shows("You may not list the Rollouts of all namespaces. The page shows those of the namespace " + s.namespace)
 }
 
 // A page notes what it shows in the address a moment after it has drawn it, and the browser tells it
@@ -313,8 +313,8 @@ func TestEachButtonOfACanaryDecides(t *testing.T) {
 		return admin.Status().Update(ctx, cr) == nil
 	})
 	tab.shows("A user asked for it.")
-	tab.shows("Next: Nothing is left to do.")
-	tab.shows("No Service shares its traffic.")
+	tab.shows("Next: Nothing.")
+	tab.shows("No Service splits its traffic.")
 	if err := admin.Delete(t.Context(), cr); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (s *server) act(w http.ResponseWriter, r *http.Request, v *Viewer) {
 // acted carries an action about an object out, which it reads first.
 func (s *server) acted(w http.ResponseWriter, r *http.Request, v *Viewer, o client.Object, carryOut func(context.Context, rolloutapi.Writer, request) (string, error)) {
 	if s.ReadOnly {
-		fail(w, http.StatusForbidden, "The dashboard was started with --read-only.")
+		fail(w, http.StatusForbidden, "The dashboard was started with --read-only. To decide, start it without that flag, or use kubectl traffic.")
 		return
 	}
 	var wanted request

@@ -55,7 +55,7 @@ func scopeOf(ctx context.Context, v *Viewer, k kind, asked string) scope {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := v.API.List(ctx, k.empty(), client.Limit(1)); apierrors.IsForbidden(err) {
-		return scope{v.Namespace, fmt.Sprintf("You may not list the %s of the whole cluster. These are those of the namespace %s.", k.plural, v.Namespace)}
+		return scope{v.Namespace, fmt.Sprintf("You may not list the %s of all namespaces. The page shows those of the namespace %s.", k.plural, v.Namespace)}
 	}
 	return scope{}
 }

@@ -426,7 +426,7 @@ func TestSettingsAreTriedOnTheRecordingThatThePageShows(t *testing.T) {
 		status     int
 		want       string
 	}{
-		{"a setting", `{"analysis":{"tolerance":"2pp"}}`, []client.Object{ro, result}, http.StatusOK, `"summary":"Would not have rolled back either.`},
+		{"a setting", `{"analysis":{"tolerance":"2pp"}}`, []client.Object{ro, result}, http.StatusOK, `"summary":"Serin would not have rolled back either.`},
 		{"no setting", `{}`, []client.Object{ro, result}, http.StatusOK, `"points":[{`},
 		{"a setting that is none", `{"analysis":{"tolerances":"2pp"}}`, []client.Object{ro, result}, http.StatusBadRequest, "tolerances"},
 		{"a value that is none", `{"analysis":{"tolerance":"much"}}`, []client.Object{ro, result}, http.StatusBadRequest, "spec.analysis.tolerance"},

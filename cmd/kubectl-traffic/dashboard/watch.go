@@ -40,7 +40,7 @@ func (k kind) troubleOf(err error) *trouble {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return &trouble{"missing", fmt.Sprintf("The cluster serves no %s: install Serin, or look at another cluster. %v", k.plural, err)}
 	}
-	return &trouble{"unreachable", "The cluster does not answer, and is asked again: " + err.Error()}
+	return &trouble{"unreachable", "The cluster does not answer. The page tries again by itself: " + err.Error()}
 }
 
 // kind is what a page watches.

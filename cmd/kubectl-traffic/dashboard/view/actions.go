@@ -48,9 +48,9 @@ var decisions = []struct {
 	label, question, says string
 	step                  bool
 }{
-	{v1alpha1.ControlPromote, "Promote", "Promote %s?", "The step ends as soon as the evidence has passed: its hold, and the wait for approval, end now.", true},
-	{v1alpha1.ControlSkip, "Skip step", "Skip %s?", "The step ends now, with evidence or without.", true},
-	{v1alpha1.ControlPromoteFull, "Promote fully", "Promote %s fully?", "All steps that are left are skipped: the revision gets all traffic and becomes stable, whatever the evidence.", false},
+	{v1alpha1.ControlPromote, "Promote", "Promote %s?", "The step ends as soon as the analysis passes. Its hold and its wait for approval end now.", true},
+	{v1alpha1.ControlSkip, "Skip step", "Skip %s?", "The step ends now, whether or not there is enough evidence.", true},
+	{v1alpha1.ControlPromoteFull, "Promote fully", "Promote %s fully?", "All remaining steps are skipped: the revision gets all traffic and becomes stable, whatever the evidence.", false},
 	{v1alpha1.ControlAbort, "Abort", "Abort %s?", "All traffic goes to the stable version, then the pods of this revision are removed.", false},
 	{v1alpha1.ControlRetry, "Retry", "Retry %s?", "It is released again from the first step, with new evidence.", false},
 }
@@ -93,7 +93,7 @@ func (r Rights) whyNot(ro *v1alpha1.Rollout, verb string, has bool) string {
 func (r Rights) lacks(verb string, has bool, object, namespace, resource string) string {
 	switch {
 	case r.ReadOnly:
-		return "The dashboard was started with --read-only."
+		return "The dashboard was started with --read-only. To decide, start it without that flag, or use kubectl traffic."
 	case has:
 		return ""
 	}

@@ -72,13 +72,13 @@ func canaryNext(cr *v1alpha1.CanaryRelease, row CanaryRow) string {
 	d := cr.Status.Decision
 	switch {
 	case row.Group == Unknown:
-		return "Serin looks at it"
+		return "Serin processes it"
 	case row.Group == Failed:
 		return "A user changes the release or the CanaryRelease"
 	case row.Group == Stable:
-		return "Nothing is left to do"
+		return "Nothing"
 	case d != nil && d.Transition == v1alpha1.CanaryTransitionAdopted:
-		return "The Helm release becomes what the canary is"
+		return "The Helm release gets the canary's values"
 	case d != nil, !cr.DeletionTimestamp.IsZero():
 		return "The canary is removed"
 	case row.Group == NeedsUser:

@@ -74,14 +74,14 @@ func TestACanaryRowSaysWhatAUserHasToDoAndWhatHappensNext(t *testing.T) {
 		want view.Group
 		next string
 	}{
-		{"nothing was looked at", cache(""), view.Unknown, "Serin looks at it"},
+		{"nothing was looked at", cache(""), view.Unknown, "Serin processes it"},
 		{"its pods start", cache(v1alpha1.ReasonPreparing), view.InProgress, "The canary gets its traffic"},
 		{"a user decides", cache(v1alpha1.ReasonServing), view.NeedsUser, "A user adopts or deprecates it"},
 		{"a Rollout decides", cache(v1alpha1.ReasonServing, delegated), view.InProgress, "The Rollout web decides"},
 		{"no canary can be made", cache(v1alpha1.ReasonRefused, failed), view.Failed, "A user changes the release or the CanaryRelease"},
 		{"Helm failed", cache(v1alpha1.ReasonUpgradeFailed, decided(v1alpha1.CanaryTransitionAdopted, false)), view.Failed, "A user changes the release or the CanaryRelease"},
-		{"it is adopted", cache(v1alpha1.ReasonAdopting, decided(v1alpha1.CanaryTransitionAdopted, false)), view.InProgress, "The Helm release becomes what the canary is"},
-		{"it was adopted", cache(v1alpha1.ReasonAdopted, decided(v1alpha1.CanaryTransitionAdopted, true)), view.Stable, "Nothing is left to do"},
+		{"it is adopted", cache(v1alpha1.ReasonAdopting, decided(v1alpha1.CanaryTransitionAdopted, false)), view.InProgress, "The Helm release gets the canary's values"},
+		{"it was adopted", cache(v1alpha1.ReasonAdopted, decided(v1alpha1.CanaryTransitionAdopted, true)), view.Stable, "Nothing"},
 		{"it is deprecated", cache(v1alpha1.ReasonDeprecating, decided(v1alpha1.CanaryTransitionDeprecated, false)), view.InProgress, "The canary is removed"},
 		{"it is deleted", cache(v1alpha1.ReasonServing, gone, delegated), view.InProgress, "The canary is removed"},
 	} {

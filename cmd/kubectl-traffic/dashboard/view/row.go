@@ -106,7 +106,7 @@ var waitsFor = map[string]string{
 var goesOn = map[string]string{
 	v1alpha1.ReasonDeploying:          "The first version becomes stable",
 	v1alpha1.ReasonPreparing:          "The canary starts",
-	v1alpha1.ReasonWaitingForPods:     "The pods of the step get ready",
+	v1alpha1.ReasonWaitingForPods:     "The pods of the step become ready",
 	v1alpha1.ReasonWaitingForTraffic:  "The router programs the weight",
 	v1alpha1.ReasonWaitingForEvidence: "Evidence decides the step",
 	v1alpha1.ReasonWaitingForHook:     "A hook answers",
@@ -123,7 +123,7 @@ func nextOf(ro *v1alpha1.Rollout) Next {
 	state := rolloutview.State(ro)
 	switch groupOf(ro) {
 	case Unknown:
-		return Next{What: "Serin looks at it"}
+		return Next{What: "Serin processes it"}
 	case Stable:
 		return Next{What: "The next change is released"}
 	case Failed:
@@ -144,7 +144,7 @@ func nextOf(ro *v1alpha1.Rollout) Next {
 func afterHold(s *v1alpha1.StepStatus) string {
 	switch {
 	case s == nil:
-		return "Serin goes on"
+		return "Serin continues"
 	case s.Index+1 < s.Of:
 		return "The next step begins"
 	}

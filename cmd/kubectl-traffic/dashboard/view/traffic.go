@@ -219,7 +219,7 @@ func stateOf(split *splitv1.TrafficSplit) (group Group, reason, message string) 
 		found := meta.FindStatusCondition(split.Status.Conditions, c.kind)
 		switch {
 		case found == nil:
-			return Unknown, "Unknown", "Serin has not looked at it yet."
+			return Unknown, "Unknown", "Serin has not processed it yet."
 		case found.Status == metav1.ConditionFalse && (found.Reason == splitv1.ReasonProxyError || found.Reason == splitv1.ReasonRouteRefused):
 			return Failed, found.Reason, found.Message
 		case found.Status != metav1.ConditionTrue:
@@ -228,7 +228,7 @@ func stateOf(split *splitv1.TrafficSplit) (group Group, reason, message string) 
 		reason, message = found.Reason, found.Message
 	}
 	if !programmed(split) {
-		return InProgress, "Pending", "Serin has not looked at the last change yet."
+		return InProgress, "Pending", "Serin has not processed the last change yet."
 	}
 	return Stable, reason, message
 }

@@ -78,8 +78,8 @@ func TestARowSaysWhatAUserHasToDoAndWhatHappensNext(t *testing.T) {
 		{"a failed analysis leaves it to a user", website(v1alpha1.ReasonAnalysisFailed), view.NeedsUser, view.Next{What: "A user decides: the analysis failed"}},
 		{"a rollback", website(v1alpha1.ReasonRolledBack, stalled), view.Failed, view.Next{What: "A user changes the workload or the Rollout"}},
 		{"a stable version", website(v1alpha1.ReasonStable, idle), view.Stable, view.Next{What: "The next change is released"}},
-		{"nothing was looked at", website("", idle), view.Unknown, view.Next{What: "Serin looks at it"}},
-		{"a reason that this program does not know", website("Brandnew", idle), view.InProgress, view.Next{What: "Serin goes on"}},
+		{"nothing was looked at", website("", idle), view.Unknown, view.Next{What: "Serin processes it"}},
+		{"a reason that this program does not know", website("Brandnew", idle), view.InProgress, view.Next{What: "Serin continues"}},
 	} {
 		row := view.MakeRow(test.ro)
 		if row.Group != test.want {

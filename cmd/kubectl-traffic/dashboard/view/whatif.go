@@ -121,19 +121,19 @@ func ending(windows []replay.Window, results []replay.Result) end {
 func summary(was, tried end) string {
 	switch {
 	case was.rolledBack && !tried.rolledBack:
-		return fmt.Sprintf("Would not have rolled back by the end of the recording: Serin did after %s, and %s.", length(was.at), failed(was.failures))
+		return fmt.Sprintf("Serin would not have rolled back by the end of the recording. In the release, it did after %s, and %s.", length(was.at), failed(was.failures))
 	case !was.rolledBack && tried.rolledBack:
-		return fmt.Sprintf("Would have rolled back after %s, and %s. Serin did not.", length(tried.at), failed(tried.failures))
+		return fmt.Sprintf("Serin would have rolled back after %s, and %s. In the release, it did not.", length(tried.at), failed(tried.failures))
 	case was.rolledBack && was.at != tried.at:
 		how, by := "earlier", was.at-tried.at
 		if by < 0 {
 			how, by = "later", -by
 		}
-		return fmt.Sprintf("Would have rolled back %s %s, after %d instead of %d failed requests of the canary.", length(by), how, tried.failures, was.failures)
+		return fmt.Sprintf("Serin would have rolled back %s %s, after %d instead of %d failed requests of the canary.", length(by), how, tried.failures, was.failures)
 	case was.rolledBack:
-		return "Would have rolled back at the same time."
+		return "Serin would have rolled back at the same time."
 	}
-	return "Would not have rolled back either. " + stepSummary(was.steps, tried.steps)
+	return "Serin would not have rolled back either. " + stepSummary(was.steps, tried.steps)
 }
 
 // stepSummary says which step could have ended at another time.

@@ -65,12 +65,12 @@ func change(t *testing.T, list ...string) replay.Change {
 func TestWhatIfSaysWhatWouldHaveGoneOtherwise(t *testing.T) {
 	good, bad := recorded(t, 0), recorded(t, 1)
 	for _, tt := range []struct{ name, stored, setting, want string }{
-		{"the same settings", bad, "analysis.tolerance=0.5pp", "Would have rolled back at the same time."},
-		{"less certainty", bad, "analysis.maxFalseRollback=20%", "Would have rolled back 10s earlier, after 5 instead of 7 failed requests of the canary."},
+		{"the same settings", bad, "analysis.tolerance=0.5pp", "Serin would have rolled back at the same time."},
+		{"less certainty", bad, "analysis.maxFalseRollback=20%", "Serin would have rolled back 10s earlier, after 5 instead of 7 failed requests of the canary."},
 		{"more certainty", bad, "analysis.maxFalseRollback=0.01%", "later, after"},
-		{"a wide tolerance", bad, "analysis.tolerance=50pp", "Would not have rolled back by the end of the recording: Serin did after"},
-		{"a good canary as it was", good, "hold=1m", "Would not have rolled back either. Each step could have ended at the same time."},
-		{"a shorter hold", good, "hold=30s", "Would not have rolled back either. Step 1 could have ended 30s earlier."},
+		{"a wide tolerance", bad, "analysis.tolerance=50pp", "Serin would not have rolled back by the end of the recording. In the release, it did after"},
+		{"a good canary as it was", good, "hold=1m", "Serin would not have rolled back either. Each step could have ended at the same time."},
+		{"a shorter hold", good, "hold=30s", "Serin would not have rolled back either. Step 1 could have ended 30s earlier."},
 		{"a longer hold", good, "hold=70s", "Step 1 could have ended 10s later."},
 		{"a hold that is longer than the step was", good, "hold=1h", "Step 1 could not have ended by the end of its recording."},
 	} {
@@ -110,7 +110,7 @@ func TestWhatIfOfACanaryThatOnlyOtherSettingsRollBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(got.Summary, "Would have rolled back after ") || got.TriedThreshold != 20 {
+	if !strings.HasPrefix(got.Summary, "Serin would have rolled back after ") || got.TriedThreshold != 20 {
 		t.Errorf("summary %q, threshold %v", got.Summary, got.TriedThreshold)
 	}
 }

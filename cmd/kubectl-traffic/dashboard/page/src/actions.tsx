@@ -65,7 +65,7 @@ function Confirm({ action, path, close }: { action: Action; path: string; close:
       <form onSubmit={send}>
         <h2 id="ask">{action.label}</h2>
         <p>{action.confirm}</p>
-        {action.takesReason && <label class="field"><span>Reason, kept in the history</span><input value={reason} maxLength={256} onInput={(e) => setReason(e.currentTarget.value)} /></label>}
+        {action.takesReason && <label class="field"><span>Reason (kept in the history)</span><input value={reason} maxLength={256} onInput={(e) => setReason(e.currentTarget.value)} /></label>}
         {wrong && <Notice kind="error">{wrong}</Notice>}
         <div class="buttons end">
           <button type="button" onClick={() => dialog.current?.close()}>Cancel</button>

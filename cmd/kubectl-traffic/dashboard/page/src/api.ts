@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 // Link says whether the server is heard: lost is tried again by itself, refused is not.
 export type Link = { state: "connecting" | "open" | "lost" } | { state: "refused"; message: string };
 
-const unreachable = "The dashboard does not answer any more. If you started it with kubectl traffic dashboard, start it again and open the address that it prints.";
+const unreachable = "The dashboard no longer answers. If you started it with kubectl traffic dashboard, run the command again and open the address that it prints. If it runs in the cluster, try again later, or ask your cluster admin.";
 
 // useStream listens to a stream of events while the page is visible: a hidden page would
 // keep one of the few connections that a browser makes.
@@ -59,27 +59,25 @@ async function messageOf(answer: Response): Promise<string> {
   try {
     return ((await answer.json()) as { message: string }).message;
   } catch {
-    return `The dashboard answered with the status ${answer.status}.`;
+    return `The dashboard answered with the HTTP status ${answer.status}. Reload the page. If you see this again, look into the log of the dashboard.`;
   }
 }
 
-export async function get<T>(url: string): Promise<T> {
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(await messageOf(answer));
-  return (await answer.json()) as T;
-}
-
-// ask sends a question with a body.
-export async function ask<T>(url: string, body: unknown): Promise<T> {
+async function call<T>(url: string, request?: RequestInit): Promise<T> {
   let answer: Response;
   try {
-    answer = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    answer = await fetch(url, request);
   } catch {
     throw new Error(unreachable);
   }
   if (!answer.ok) throw new Error(await messageOf(answer));
   return (await answer.json()) as T;
 }
+
+export const get = <T>(url: string) => call<T>(url);
+
+// ask sends a question with a body.
+export const ask = <T>(url: string, body: unknown) => call<T>(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 // post sends a change and returns what was done.
 export const post = async (url: string, body: unknown) => (await ask<{ message: string }>(url, body)).message;

@@ -37,11 +37,11 @@ function App() {
   }, [place]);
   return (
     <>
-      <a class="skip" href="#app" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main a, main button, main input")?.focus(); }}>Skip to the page</a>
+      <a class="skip" href="#app" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main a, main button, main input")?.focus(); }}>Skip to the content</a>
       <header>
         <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" />Serin</a>
         <nav aria-label="Pages">{pages.map(([path, label]) => <a key={path} href={`#/${path}`} aria-current={route.parts.join("/") === path ? "page" : undefined}>{label}</a>)}</nav>
-        <span class="who">{viewer?.readOnly && <span class="badge">read-only</span>}<span class="cut" title="The cluster, and the user that it knows you as">{viewer && [viewer.cluster, viewer.user].filter(Boolean).join(" · ")}</span></span>
+        <span class="who">{viewer?.readOnly && <span class="badge">read-only</span>}<span class="cut" title="The cluster, and your user name there">{viewer && [viewer.cluster, viewer.user].filter(Boolean).join(" · ")}</span></span>
         {viewer?.logout && <LogoutButton />}
         <ThemeButton />
       </header>

@@ -30,7 +30,8 @@ interface Calendar extends Scope {
 }
 
 const refresh = 60_000;
-const words = { open: "open", closed: "closed", frozen: "frozen by an operator" };
+const mostNamed = 100; // Rollouts of a schedule that are named
+const words = { open: "open", closed: "closed", frozen: "stopped by a Freeze" };
 const signs = { open: "✓", closed: "–", frozen: "❄" };
 
 export function CalendarPage({ query }: { query: URLSearchParams }) {
@@ -56,9 +57,9 @@ export function CalendarPage({ query }: { query: URLSearchParams }) {
   }, [namespace]);
   return (
     <main>
-      <div class="title"><h1 tabIndex={-1}>Calendar</h1><p class="quiet">When releases may go on in the next seven days</p></div>
-      {wrong && (calendar ? <Notice kind="warn" title="Not current.">{wrong}</Notice> : <Empty title="The calendar can't be shown"><p role="alert">{wrong}</p></Empty>)}
-      {!calendar && !wrong && <div class="empty" role="status"><p class="loading">Reading the schedules…</p></div>}
+      <div class="title"><h1 tabIndex={-1}>Calendar</h1><p class="quiet">When releases may continue in the next seven days</p></div>
+      {wrong && (calendar ? <Notice kind="warn" title="Out of date.">{wrong}</Notice> : <Empty title="The calendar can't be loaded"><p role="alert">{wrong}</p></Empty>)}
+      {!calendar && !wrong && <div class="empty" role="status"><p class="loading">Loading the schedules…</p></div>}
       {calendar && <Lanes calendar={calendar} />}
     </main>
   );
@@ -68,10 +69,10 @@ function Lanes({ calendar: c }: { calendar: Calendar }) {
   return (
     <>
       {c.narrowed && <Notice kind="info">{c.narrowed}</Notice>}
-      {c.missing && <Notice kind="info" title="Not everything can be read."><ul>{c.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
-      {c.lanes.length === 0 && <Empty title="No Rollouts yet"><p>The calendar shows the schedules of Rollouts, and the Freezes of operators.</p></Empty>}
+      {c.missing && <Notice kind="info" title="Some details are missing."><ul>{c.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
+      {c.lanes.length === 0 && <Empty title="No Rollouts yet"><p>The calendar shows the schedules of Rollouts, and the Freezes that stop them.</p></Empty>}
       {c.lanes.map((lane, i) => <LaneCard key={i} lane={lane} from={Date.parse(c.from)} until={Date.parse(c.until)} />)}
-      {c.leftOut && <p class="quiet">{c.leftOut} more schedules are left out; look at one namespace.</p>}
+      {c.leftOut && <p class="quiet">{c.leftOut} more schedules are not shown. For those of one namespace, add ?namespace=NAME to the address of this page.</p>}
     </>
   );
 }
@@ -100,11 +101,12 @@ function LaneCard({ lane, from, until }: { lane: Lane; from: number; until: numb
           {lane.spans.map((s) => <span key={s.from} class={`span ${s.state}`} title={s.reason ?? words[s.state]} style={{ left: `${place(Date.parse(s.from))}%`, width: `${place(Date.parse(s.until)) - place(Date.parse(s.from))}%` }} />)}
           {midnights(from, until).map((at) => <span key={at} class="midnight" style={{ left: `${place(at)}%` }}><span>{day.format(at)}</span></span>)}
         </div>
-        <p class="legend quiet" aria-hidden="true"><span class="key open" /> open <span class="key closed" /> closed <span class="key frozen" /> frozen</p>
+        <p class="legend quiet" aria-hidden="true"><span class="key open" /> open <span class="key closed" /> closed <span class="key frozen" /> stopped by a Freeze</p>
         <details><summary>Times</summary><Times lane={lane} /></details>
       </>}
       <details open={waiting.length > 0}><summary>Rollouts ({lane.rollouts.length})</summary>
-        <ul class="plain">{(waiting.length ? waiting : lane.rollouts.slice(0, 100)).map((r) => <li key={`${r.namespace}/${r.name}`}><a href={releaseLink(r.namespace, r.name)}>{r.namespace}/{r.name}</a> <Badge group={r.group} text={r.state} /></li>)}</ul>
+        <ul class="plain">{(waiting.length ? waiting : lane.rollouts.slice(0, mostNamed)).map((r) => <li key={`${r.namespace}/${r.name}`}><a href={releaseLink(r.namespace, r.name)}>{r.namespace}/{r.name}</a> <Badge group={r.group} text={r.state} /></li>)}</ul>
+        {!waiting.length && lane.rollouts.length > mostNamed && <p class="quiet">{lane.rollouts.length - mostNamed} more are not named.</p>}
       </details>
     </section>
   );

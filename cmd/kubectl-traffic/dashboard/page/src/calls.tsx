@@ -24,19 +24,19 @@ export function CallsPage({ query }: { query: URLSearchParams }) {
   const blocked = Blocked({ link, has: calls !== undefined });
   return (
     <main>
-      <div class="title"><h1 tabIndex={-1}>Calls</h1><p class="quiet" role="status">{calls && !calls.missing && !blocked && `${calls.edges.length} in the namespace ${calls.namespace}, in the last window`}</p></div>
+      <div class="title"><h1 tabIndex={-1}>Calls</h1><p class="quiet" role="status">{calls && !calls.missing && !blocked && `${calls.edges.length} in the namespace ${calls.namespace} in the last window`}</p></div>
       <Health link={link} />
       {calls?.missing && <Notice kind="info">{calls.missing}</Notice>}
-      {!!calls?.leftOut && <Notice kind="info">These are the {kind} with the most requests; {calls.leftOut} more are left out.</Notice>}
+      {!!calls?.leftOut && <Notice kind="info">The page shows the {kind} with the most requests. It leaves out {calls.leftOut} more.</Notice>}
       <div class="tools">
         <label class="field"><span>Between</span>
           <select value={kind} onChange={(e) => setKind(e.currentTarget.value)}>{kinds.map(([value, label]) => <option key={value} value={value}>{label}</option>)}</select></label>
         <label class="field"><span>Namespace</span>
           <input value={namespace} placeholder={calls?.namespace} onChange={(e) => setNamespace(e.currentTarget.value.trim())} /></label>
       </div>
-      {blocked ?? (!calls ? <div class="empty" role="status"><p class="loading">Reading who calls whom…</p></div>
+      {blocked ?? (!calls ? <div class="empty" role="status"><p class="loading">Loading who calls whom…</p></div>
         : calls.missing ? null
-        : calls.edges.length === 0 ? <Empty title="No calls yet"><p>Nothing that a mesh, a gateway or Serin's proxies saw was sent between {kind} in the last window.</p></Empty>
+        : calls.edges.length === 0 ? <Empty title="No calls yet"><p>No mesh, gateway or proxy of Serin saw a request between {kind} in the last window. Send one, or choose another namespace.</p></Empty>
         : <Drawn calls={calls} />)}
     </main>
   );
@@ -65,8 +65,8 @@ function Drawn({ calls }: { calls: Calls }) {
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return (
     <>
-      <div class="scroll card" tabIndex={0} role="region" aria-label="The calls as a picture">
-        <svg class="calls" role="img" aria-label="Who calls whom; the table below has the same" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+      <div class="scroll card" tabIndex={0} role="region" aria-label="The calls as a graph">
+        <svg class="calls" role="img" aria-label="Who calls whom; the table below says the same" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
           <defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker></defs>
           {calls.edges.map((e) => <Line key={id(e.from) + id(e.to)} call={e} at={graph.edge(id(e.from), id(e.to)) as At} />)}
           {calls.nodes.map((n) => <Box key={id(n)} name={nameIn(calls, n)} at={graph.node(id(n)) as At} />)}

@@ -26,7 +26,7 @@ function CanaryCard({ canary: c }: { canary: CanaryRow }) {
   );
 }
 
-const share = (c: CanaryRow) => (/\d/.test(c.share) ? `${c.share.replace("-", " to ").replace("%", " %")} of the traffic` : "share of the traffic not confirmed");
+const share = (c: CanaryRow) => (/\d/.test(c.share) ? `${c.share.replace("-", " to ").replace("%", " %")} of the traffic` : "share of the traffic not confirmed yet");
 
 // Revisions are that of the Helm release that the canary is compared with, and the adopted one.
 export function Revisions({ canary: c }: { canary: CanaryRow }) {

@@ -22,7 +22,7 @@ export function CanaryPage({ namespace, name }: { namespace: string; name: strin
   const c = update?.canary;
   return (
     <main class="release">
-      <nav class="crumbs" aria-label="Where you are"><a href="#/canaries">Canaries</a> <span aria-hidden="true">/</span> <a href={`#/canaries?namespace=${encodeURIComponent(namespace)}`}>{namespace}</a></nav>
+      <nav class="crumbs" aria-label="Breadcrumb"><a href="#/canaries">Canaries</a> <span aria-hidden="true">/</span> <a href={`#/canaries?namespace=${encodeURIComponent(namespace)}`}>{namespace}</a></nav>
       <h1 tabIndex={-1}>{name}</h1>
       <Health link={link} trouble={update?.trouble} />
       {Blocked({ link, trouble: update?.trouble, has: c !== undefined }) ?? (c ? <Shown canary={c} /> : <Nothing gone={update?.gone} name={name} namespace={namespace} />)}
@@ -31,8 +31,8 @@ export function CanaryPage({ namespace, name }: { namespace: string; name: strin
 }
 
 function Nothing({ gone, name, namespace }: { gone?: boolean; name: string; namespace: string }) {
-  if (!gone) return <div class="empty" role="status"><p class="loading">Reading the CanaryRelease…</p></div>;
-  return <Empty title="There is no such CanaryRelease"><p>The namespace {namespace} has no CanaryRelease {name}, or has it no more.</p><a href="#/canaries">All CanaryReleases</a></Empty>;
+  if (!gone) return <div class="empty" role="status"><p class="loading">Loading the CanaryRelease…</p></div>;
+  return <Empty title="There is no such CanaryRelease"><p>The CanaryRelease {name} does not exist in the namespace {namespace}, or it was deleted.</p><a href="#/canaries">All CanaryReleases</a></Empty>;
 }
 
 function Shown({ canary: c }: { canary: Canary }) {
@@ -45,7 +45,7 @@ function Shown({ canary: c }: { canary: Canary }) {
         <p class="quiet"><Revisions canary={c} />{c.path && ` · sub-chart ${c.path}`}{c.rollout && <> · <a href={releaseLink(c.namespace, c.rollout)}>Rollout {c.rollout}</a> decides</>}</p>
       </section>
       <Actions path={canaryPath(c.namespace, c.name)} actions={c.actions} />
-      {c.missing && <Notice kind="info" title="Not everything can be read."><ul>{c.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
+      {c.missing && <Notice kind="info" title="Some details are missing."><ul>{c.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
       <div class="cards">
         <Values canary={c} />
         <Decision canary={c} />
@@ -60,9 +60,9 @@ function Shown({ canary: c }: { canary: Canary }) {
 
 function Values({ canary: c }: { canary: Canary }) {
   return (
-    <section class="card" aria-labelledby="values"><h2 id="values">Values that are tried</h2>
-      {c.secret ? <p>They are read from {c.secret}.</p> : <pre tabIndex={0} role="region" aria-label="The values, as YAML">{c.values}</pre>}
-      {c.later && <><h3>Changed by an adoption only</h3><ul class="plain">{c.later.map((o) => <li key={o}>{o}</li>)}</ul></>}
+    <section class="card" aria-labelledby="values"><h2 id="values">Values of the canary</h2>
+      {c.secret ? <p>They come from {c.secret}, and are not shown here.</p> : <pre tabIndex={0} role="region" aria-label="The values, as YAML">{c.values}</pre>}
+      {c.later && <><h3>Changed only by an adoption</h3><ul class="plain">{c.later.map((o) => <li key={o}>{o}</li>)}</ul></>}
     </section>
   );
 }
@@ -71,10 +71,10 @@ function Decision({ canary: c }: { canary: Canary }) {
   const d = c.decision;
   return (
     <section class="card" aria-labelledby="decision"><h2 id="decision">Decision</h2>
-      {!d && <p class="quiet">{c.rollout ? `The Rollout ${c.rollout} decides; you can decide before it.` : "Nothing is decided: the canary stays until you adopt or deprecate it."}</p>}
+      {!d && <p class="quiet">{c.rollout ? `The Rollout ${c.rollout} decides. You can decide earlier.` : "No decision yet: the canary stays until you adopt or deprecate it."}</p>}
       {d && <><p><strong>{d.transition}</strong> ({d.reason}), <Instant at={d.time} /></p><p>{d.message}</p>
-        <p class="quiet">{d.endedAt ? <>Carried out <Instant at={d.endedAt} /></> : "It is being carried out."}</p></>}
-      {c.delegation && <p class="quiet">The Rollout asks for {c.delegation.weight ?? 0} % of the traffic.</p>}
+        <p class="quiet">{d.endedAt ? <>Carried out <Instant at={d.endedAt} /></> : "Serin is carrying it out."}</p></>}
+      {c.delegation && <p class="quiet">The Rollout requests {c.delegation.weight ?? 0} % of the traffic.</p>}
     </section>
   );
 }
@@ -82,16 +82,16 @@ function Decision({ canary: c }: { canary: Canary }) {
 function Services({ services }: { services: CanaryService[] }) {
   return (
     <section class="card wide" aria-labelledby="services"><h2 id="services">Traffic of the canary</h2>
-      {services.length === 0 && <p class="quiet">No Service shares its traffic.</p>}
+      {services.length === 0 && <p class="quiet">No Service splits its traffic.</p>}
       {services.map((s) => (
         <div key={s.service} class="version">
           <h3>{s.service} <span class={`badge ${s.programmed ? "Stable" : "InProgress"}`}>{s.programmed ? "live" : "not confirmed yet"}</span></h3>
           {s.ports.map((p) => <p key={p.port} class="port"><code>{p.port}</code> <WeightBar live={s.programmed ? p.weight : undefined} requested={p.weight} /></p>)}
           {s.traffic ? <div class="scroll"><table>
-            <caption class="quiet">Answered in {s.traffic.seconds} s, until <Instant at={s.traffic.endedAt} /></caption>
+            <caption class="quiet">Requests of the {s.traffic.seconds} s until <Instant at={s.traffic.endedAt} /></caption>
             <thead><tr><th scope="col">Version</th><th scope="col" class="num">Share</th><th scope="col" class="num">Requests</th><th scope="col" class="num">Failures</th></tr></thead>
             <tbody><Answered name="canary" of={s.traffic.canary} other={s.traffic.stable} /><Answered name="stable" of={s.traffic.stable} other={s.traffic.canary} /></tbody>
-          </table></div> : <p class="quiet">What both versions answered is not known.</p>}
+          </table></div> : <p class="quiet">The requests of both versions are not known.</p>}
         </div>
       ))}
     </section>
@@ -110,7 +110,7 @@ function Workloads({ canary: c }: { canary: Canary }) {
     <section class="card wide" aria-labelledby="workloads"><h2 id="workloads">Pods of the canary</h2>
       {c.workloads.length === 0 ? <p class="quiet">The canary has no pods.</p> : <div class="scroll"><table>
         <thead><tr><th scope="col">Deployment</th><th scope="col" class="num">Ready</th><th scope="col">At the adoption</th></tr></thead>
-        <tbody>{c.workloads.map((w) => <tr key={w.name}><th scope="row">{w.name}</th><td class="num">{w.readyReplicas} of {w.replicas}</td><td>{w.rolled ? `made pods of its own: ${w.rolled}` : w.handedOver ? "has taken the canary's pods over" : "–"}</td></tr>)}</tbody>
+        <tbody>{c.workloads.map((w) => <tr key={w.name}><th scope="row">{w.name}</th><td class="num">{w.readyReplicas} of {w.replicas}</td><td>{w.rolled ? `started pods of its own: ${w.rolled}` : w.handedOver ? "adopted the canary's pods" : "–"}</td></tr>)}</tbody>
       </table></div>}
     </section>
   );

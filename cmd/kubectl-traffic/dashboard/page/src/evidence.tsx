@@ -7,7 +7,7 @@ import type { Analysis } from "./types";
 const number = new Intl.NumberFormat("en");
 
 export function EvidenceCard({ analysis: a }: { analysis?: Analysis }) {
-  if (!a) return <section class="card" aria-labelledby="evidence"><h2 id="evidence">Evidence</h2><p class="quiet">Nothing is compared at present.</p></section>;
+  if (!a) return <section class="card" aria-labelledby="evidence"><h2 id="evidence">Evidence</h2><p class="quiet">Serin compares nothing at the moment.</p></section>;
   return (
     <section class="card" aria-labelledby="evidence"><h2 id="evidence">Evidence: {a.verdict}</h2>
       {a.message && <p>{a.message}</p>}
@@ -18,9 +18,9 @@ export function EvidenceCard({ analysis: a }: { analysis?: Analysis }) {
         <tbody><Counts name="canary" requests={a.canaryRequests} failures={a.canaryFailures} /><Counts name="stable" requests={a.stableRequests} failures={a.stableFailures} /></tbody>
       </table></div>
       <dl>
-        {a.decidingMetric && <><dt>Weighs most</dt><dd>{a.decidingMetric}</dd></>}
-        {a.minDetectableEffect && <><dt>Would be found by now</dt><dd>{a.minDetectableEffect} more failures</dd></>}
-        {a.lastWindowEnd && <><dt>Judged until</dt><dd><Instant at={a.lastWindowEnd} /></dd></>}
+        {a.decidingMetric && <><dt>Deciding metric</dt><dd>{a.decidingMetric}</dd></>}
+        {a.minDetectableEffect && <><dt>Smallest difference that would show by now</dt><dd>{a.minDetectableEffect} more failures</dd></>}
+        {a.lastWindowEnd && <><dt>Judged up to</dt><dd><Instant at={a.lastWindowEnd} /></dd></>}
       </dl>
     </section>
   );

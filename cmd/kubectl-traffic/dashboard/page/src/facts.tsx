@@ -6,7 +6,7 @@ import type { Condition, HistoryEntry, Intervention, RolloutEvent } from "./type
 export function Conditions({ conditions }: { conditions: Condition[] }) {
   return (
     <section class="card wide" aria-labelledby="conditions"><h2 id="conditions">Conditions</h2>
-      {conditions.length === 0 ? <p class="quiet">Serin has not looked at it yet.</p> : <div class="scroll long" tabIndex={0} role="region" aria-label="All conditions"><table>
+      {conditions.length === 0 ? <p class="quiet">Serin has not processed it yet.</p> : <div class="scroll long" tabIndex={0} role="region" aria-label="All conditions"><table>
         <thead><tr><th scope="col">Condition</th><th scope="col">Status</th><th scope="col">Reason</th><th scope="col">Message</th><th scope="col">Since</th></tr></thead>
         <tbody>{conditions.map((c) => <tr key={c.type}><th scope="row">{c.type}</th><td>{c.status}</td><td>{c.reason}</td><td>{c.message}</td><td><Instant at={c.lastTransitionTime} /></td></tr>)}</tbody>
       </table></div>}
@@ -17,7 +17,7 @@ export function Conditions({ conditions }: { conditions: Condition[] }) {
 export function Events({ events }: { events: RolloutEvent[] }) {
   return (
     <section class="card wide" aria-labelledby="events"><h2 id="events">Events</h2>
-      {events.length === 0 ? <p class="quiet">No event is kept.</p> : <div class="scroll long" tabIndex={0} role="region" aria-label="All events"><table>
+      {events.length === 0 ? <p class="quiet">There are no events. The cluster deletes them after some time, an hour by default.</p> : <div class="scroll long" tabIndex={0} role="region" aria-label="All events"><table>
         <thead><tr><th scope="col">Time</th><th scope="col">Type</th><th scope="col">Reason</th><th scope="col">Message</th></tr></thead>
         <tbody>{events.map((e, i) => <tr key={i}><td><Instant at={e.time} /></td><td>{e.type}</td><td>{e.reason}</td><td>{e.message}{(e.count ?? 0) > 1 && ` (${e.count} times)`}</td></tr>)}</tbody>
       </table></div>}
@@ -28,8 +28,8 @@ export function Events({ events }: { events: RolloutEvent[] }) {
 export function History({ history, interventions }: { history: HistoryEntry[]; interventions?: Intervention[] }) {
   return (
     <section class="card wide" aria-labelledby="history"><h2 id="history">History</h2>
-      {interventions && <><h3>Decided in this release</h3><Decided list={interventions} /></>}
-      {history.length === 0 ? <p class="quiet">No release has ended yet.</p> : <ol class="history">
+      {interventions && <><h3>Decisions in this release</h3><Decided list={interventions} /></>}
+      {history.length === 0 ? <p class="quiet">No release has finished yet.</p> : <ol class="history">
         {history.map((h) => (
           <li key={`${h.revision} ${h.endedAt}`}>
             <p><span class={`badge ${h.outcome === "RolledBack" ? "Failed" : h.outcome === "Superseded" ? "Unknown" : "Stable"}`}>{h.outcome}</span> <code>{h.revision}</code> <Instant at={h.endedAt} /></p>

@@ -42,9 +42,9 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
 
 // Shown is the list, or why there is none.
 function Shown({ complete, total, clear, children }: { complete: boolean; total: number; clear: () => void; children: preact.ComponentChildren }) {
-  if (!complete) return <div class="empty" role="status"><p class="loading">Reading the Rollouts…</p></div>;
-  if (total === 0) return <Empty title="No Rollouts yet"><p>Create a Rollout for a Deployment, and each change of its pod template is released step by step.</p></Empty>;
-  return children || <Empty title="No Rollout fits"><p>Nothing fits what you search for.</p><button onClick={clear}>Show all</button></Empty>;
+  if (!complete) return <div class="empty" role="status"><p class="loading">Loading the Rollouts…</p></div>;
+  if (total === 0) return <Empty title="No Rollouts yet"><p>Create a Rollout for a Deployment, and Serin releases each change of its pod template step by step. <code>kubectl traffic rollout init deployment/NAME</code> writes one.</p></Empty>;
+  return children || <Empty title="No matching Rollouts"><p>No Rollout matches your search and filters.</p><button onClick={clear}>Clear the search and the filters</button></Empty>;
 }
 
 interface ToolsProps {

@@ -15,7 +15,7 @@ export function LoginPage({ ways }: { ways: Ways }) {
   return (
     <main class="login">
       <h1 tabIndex={-1}>Log in</h1>
-      <p class="quiet">You see and may do here what you see and may do with kubectl.</p>
+      <p class="quiet">You have the same rights here as with kubectl.</p>
       {ways.provider && <a class="button main" href={`login/oidc?at=${encodeURIComponent(location.hash.slice(1) || "/")}`}>Log in with {ways.provider}</a>}
       {ways.tokens && <TokenForm />}
     </main>

@@ -55,8 +55,8 @@ export function Notice({ kind, title, children }: { kind: "info" | "warn" | "err
 
 // Health says what is wrong with what is shown, if anything is.
 export function Health({ link, trouble }: { link: Link; trouble?: Trouble }) {
-  if (link.state === "lost") return <Notice kind="warn" title="Not live.">The dashboard does not answer at present, and is asked again. What you see may be old.</Notice>;
-  if (trouble?.kind === "unreachable") return <Notice kind="warn" title="Not live.">{trouble.message}</Notice>;
+  if (link.state === "lost") return <Notice kind="warn" title="Connection lost.">The dashboard does not answer. The page tries again by itself; what you see may be out of date.</Notice>;
+  if (trouble?.kind === "unreachable") return <Notice kind="warn" title="Connection lost.">{trouble.message}</Notice>;
   return null;
 }
 
@@ -65,11 +65,11 @@ export function Empty({ title, children }: { title: string; children?: Component
   return <div class="empty"><h2>{title}</h2>{children}</div>;
 }
 
-const troubles = { forbidden: "You may not see this", missing: "Serin is not there", unreachable: "The cluster does not answer" };
+const troubles = { forbidden: "You may not see this", missing: "Serin is not installed", unreachable: "The cluster does not answer" };
 
 // Blocked is shown in the place of what can't be shown; null when it can.
 export function Blocked({ link, trouble, has }: { link: Link; trouble?: Trouble; has: boolean }) {
-  if (link.state === "refused") return <Empty title="The dashboard can't be used"><p role="alert">{link.message}</p><button onClick={() => location.reload()}>Try again</button></Empty>;
+  if (link.state === "refused") return <Empty title="The dashboard is not available"><p role="alert">{link.message}</p><button onClick={() => location.reload()}>Try again</button></Empty>;
   if (trouble && !(has && trouble.kind === "unreachable")) return <Empty title={troubles[trouble.kind]}><p role="alert">{trouble.message}</p></Empty>;
   return null;
 }

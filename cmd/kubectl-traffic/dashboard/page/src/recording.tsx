@@ -83,13 +83,13 @@ export function RecordingCard({ recording, live, path }: { recording: Recording 
   const timed = r.points.findLast((p) => p.slower)?.slower;
   return (
     <section class="card wide" aria-labelledby="recording"><h2 id="recording">Recording of revision {r.revision}</h2>
-      <p class="quiet">Serin stores it when the release goes on. The curves go on with each window that this page has seen since, without the latency and the boundary.</p>
+      <p class="quiet">Serin stores the recording when the release moves on. Later windows are added while this page is open; they lack the latency and the boundary.</p>
       <Latencies versions={r.versions} />
-      <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval; the dashed line is the tolerance of {r.tolerance} points. Above the thick line a canary that fails evenly has been rolled back by then</figcaption>
+      <figure aria-labelledby="difference"><figcaption id="difference">How much more often the canary fails than stable, in percentage points, with the 95 % interval. The dashed line is the tolerance of {r.tolerance} points. Above the thick line, a canary that fails evenly would have been rolled back by then.</figcaption>
         <Chart make={difference} of={r} label={sayDifference(last, r.points.findLast((p) => p.boundary !== undefined)?.boundary)} /></figure>
-      {timed && <figure aria-labelledby="slower"><figcaption id="slower">Canary is slower than stable, in milliseconds, in all windows so far: p50 solid, p95 dashed, p99 dotted; below zero it is faster</figcaption>
+      {timed && <figure aria-labelledby="slower"><figcaption id="slower">How much slower the canary is than stable, in milliseconds, over all windows so far: p50 solid, p95 dashed, p99 dotted. Below zero, it is faster.</figcaption>
         <Chart make={slower} of={r} label={`At the end the canary is slower than stable by ${saySlower(timed)}`} /></figure>}
-      <figure aria-labelledby="rollback"><figcaption id="rollback">Evidence to roll back, on a logarithmic scale; the dashed line at {r.threshold} rolls back</figcaption>
+      <figure aria-labelledby="rollback"><figcaption id="rollback">Evidence to roll back, on a logarithmic scale. Serin rolls back at the dashed line, {r.threshold}.</figcaption>
         <Chart make={evidence} of={r} label={`Evidence ${last.evidence ?? "unknown"} at the end`} /></figure>
       <details><summary>As a table</summary><Table points={r.points} /></details>
       <details><summary>What if</summary><WhatIf path={path} settings={r.settings} /></details>
@@ -107,8 +107,8 @@ function Latencies({ versions }: { versions: Answered[] }) {
 }
 
 function sayDifference(p: Point, boundary?: number): string {
-  if (p.difference === undefined) return "Nothing can be compared yet";
-  const bound = boundary === undefined ? "" : `; an even difference of ${boundary.toPrecision(2)} would have been rolled back`;
+  if (p.difference === undefined) return "There is nothing to compare yet";
+  const bound = boundary === undefined ? "" : `. An even difference of ${boundary.toPrecision(2)} would have been rolled back`;
   return `At the end the canary fails ${p.difference.toFixed(2)} percentage points more often than stable, between ${p.low?.toFixed(2)} and ${p.high?.toFixed(2)}${bound}`;
 }
 
@@ -119,7 +119,7 @@ const saySlower = (s: NonNullable<Point["slower"]>) => quantiles.map((q) => `${s
 function Table({ points }: { points: Point[] }) {
   return (
     <div class="scroll tall long" tabIndex={0} role="region" aria-label="The recording as a table"><table>
-      <thead><tr><th scope="col">Time</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Canary failed</th><th scope="col" class="num">Stable failed</th><th scope="col" class="num">Difference</th><th scope="col" class="num">Rolls back from</th><th scope="col" class="num">Slower: p50, p95, p99</th><th scope="col" class="num">p99 canary</th><th scope="col" class="num">p99 stable</th><th scope="col" class="num">Evidence</th><th scope="col">Judged</th></tr></thead>
+      <thead><tr><th scope="col">Time</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Canary failed</th><th scope="col" class="num">Stable failed</th><th scope="col" class="num">Difference</th><th scope="col" class="num">Rolls back at</th><th scope="col" class="num">Slower: p50, p95, p99</th><th scope="col" class="num">p99 canary</th><th scope="col" class="num">p99 stable</th><th scope="col" class="num">Evidence</th><th scope="col">Verdict</th></tr></thead>
       <tbody>{points.map((p, i) => (
         <tr key={i}><th scope="row">{times.format(1000 * p.at)}{p.gap && ` (${p.gap})`}</th><td class="num">{p.weight} %</td><td class="num">{p.canaryFailures} of {p.canaryRequests}{p.live && " so far"}</td><td class="num">{p.stableFailures} of {p.stableRequests}{p.live && " so far"}</td>
           <td class="num">{p.difference === undefined ? "–" : `${p.difference.toFixed(2)} (${p.low?.toFixed(2)} to ${p.high?.toFixed(2)})`}</td><td class="num">{p.boundary?.toPrecision(2) ?? "–"}</td><td class="num">{p.slower ? `${quantiles.map((q) => p.slower?.[q]?.toFixed(0) ?? "–").join(", ")} ms` : "–"}</td><td class="num">{seconds(p.canaryP99)}</td><td class="num">{seconds(p.stableP99)}</td><td class="num">{p.evidence?.toPrecision(3) ?? "–"}</td><td>{[p.verdict, p.action].filter(Boolean).join(", ")}</td></tr>

@@ -37,7 +37,7 @@ export function ReleasePage({ namespace, name }: { namespace: string; name: stri
   const r = update?.release;
   return (
     <main class="release">
-      <nav class="crumbs" aria-label="Where you are"><a href="#/">Rollouts</a> <span aria-hidden="true">/</span> <a href={`#/?namespace=${encodeURIComponent(namespace)}`}>{namespace}</a></nav>
+      <nav class="crumbs" aria-label="Breadcrumb"><a href="#/">Rollouts</a> <span aria-hidden="true">/</span> <a href={`#/?namespace=${encodeURIComponent(namespace)}`}>{namespace}</a></nav>
       <h1 tabIndex={-1}>{name}</h1>
       <Health link={link} trouble={update?.trouble} />
       {Blocked({ link, trouble: update?.trouble, has: r !== undefined }) ?? (r ? <Shown release={r} recording={recording} live={live.revision === recording?.revision ? live.points : []} /> : <Nothing gone={update?.gone} name={name} namespace={namespace} />)}
@@ -46,8 +46,8 @@ export function ReleasePage({ namespace, name }: { namespace: string; name: stri
 }
 
 function Nothing({ gone, name, namespace }: { gone?: boolean; name: string; namespace: string }) {
-  if (!gone) return <div class="empty" role="status"><p class="loading">Reading the release…</p></div>;
-  return <Empty title="There is no such Rollout"><p>The namespace {namespace} has no Rollout {name}, or has it no more.</p><a href="#/">All Rollouts</a></Empty>;
+  if (!gone) return <div class="empty" role="status"><p class="loading">Loading the release…</p></div>;
+  return <Empty title="There is no such Rollout"><p>The Rollout {name} does not exist in the namespace {namespace}, or it was deleted.</p><a href="#/">All Rollouts</a></Empty>;
 }
 
 function Shown({ release: r, recording, live }: { release: Release; recording: Recording | null; live: Point[] }) {
@@ -57,14 +57,14 @@ function Shown({ release: r, recording, live }: { release: Release; recording: R
         <p class="state"><Badge group={r.group} text={r.state} />{r.step && <span>Step {r.step}</span>}{r.paused && <span class="badge NeedsUser">paused</span>}</p>
         <p class="message" role="status">{r.message}</p>
         <p>Next: {r.next.what}{r.next.at && <>, <Ago at={r.next.at} /></>}.</p>
-        {r.explanation.length > 0 && <details><summary>Why it is there</summary><ul>{r.explanation.map((e) => <li key={e}>{e}</li>)}</ul></details>}
+        {r.explanation.length > 0 && <details><summary>Why it is in this state</summary><ul>{r.explanation.map((e) => <li key={e}>{e}</li>)}</ul></details>}
         <p class="quiet">{r.workload} · Service {r.service} · {r.strategy}{r.router ? ` · ${r.router}` : ""}</p>
       </section>
       <Actions path={rolloutPath(r.namespace, r.name)} actions={r.actions} />
-      {r.missing && <Notice kind="info" title="Not everything can be read."><ul>{r.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
+      {r.missing && <Notice kind="info" title="Some details are missing."><ul>{r.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
       <div class="cards">
         <section class="card" aria-labelledby="traffic"><h2 id="traffic">Traffic of the canary</h2>
-          {r.requested === undefined ? <p class="quiet">No TrafficSplit is in place: traffic flows as without Serin.</p> : <>
+          {r.requested === undefined ? <p class="quiet">There is no TrafficSplit: traffic goes the same way as without Serin.</p> : <>
             <WeightBar live={r.live} requested={r.requested} />
             <dl><dt>Requested</dt><dd>{r.requested} %</dd><dt>Live</dt><dd>{r.live === undefined ? "not confirmed yet" : `${r.live} %`}</dd></dl></>}
         </section>

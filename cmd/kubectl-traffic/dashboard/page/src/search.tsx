@@ -65,10 +65,10 @@ export function SearchPage<R extends Named & { group: Group }>({ title, noun, al
         <label class="field"><span>Namespace</span>
           <input value={wish.namespace} placeholder="all" onChange={(e) => wish.setNamespace(e.currentTarget.value.trim())} /></label>
       </div>
-      {blocked ?? (!all.complete ? <div class="empty" role="status"><p class="loading">Reading the {noun}…</p></div>
+      {blocked ?? (!all.complete ? <div class="empty" role="status"><p class="loading">Loading the {noun}…</p></div>
         : all.rows.size === 0 ? <Empty title={`No ${noun} yet`}><p>{empty}</p></Empty>
-        : found.length === 0 ? <Empty title="Nothing fits"><p>No {noun} fit what you search for.</p><button onClick={() => wish.setSearch("")}>Show all</button></Empty>
-        : <>{found.slice(0, most).map(card)}{found.length > most && <p class="quiet">{found.length - most} more are not drawn: search for them.</p>}</>)}
+        : found.length === 0 ? <Empty title={`No matching ${noun}`}><p>No {noun} match your search.</p><button onClick={() => wish.setSearch("")}>Clear the search</button></Empty>
+        : <>{found.slice(0, most).map(card)}{found.length > most && <p class="quiet">{found.length - most} more are not shown. Search to find them.</p>}</>)}
     </main>
   );
 }

@@ -3,13 +3,13 @@
 import { Instant } from "./time";
 import type { Step } from "./types";
 
-const words = { Done: "done", Present: "present", Later: "to come" };
+const words = { Done: "done", Present: "now", Later: "later" };
 const signs = { Done: "✓", Present: "▸", Later: "○", Promotion: "★" };
 
 export function Timeline({ steps, releasing, timeZone }: { steps: Step[]; releasing: boolean; timeZone?: string }) {
   return (
     <section class="card wide" aria-labelledby="steps"><h2 id="steps">{releasing ? "Steps" : "Steps of the next release"}</h2>
-      {!releasing && steps.length > 0 && <p class="quiet">The times are those of a release that began now.</p>}
+      {!releasing && steps.length > 0 && <p class="quiet">These would be the times of a release that begins now.</p>}
       <ol class="timeline">
         {steps.map((s) => (
           <li key={s.stepIndex} class={s.state} aria-current={s.state === "Present" ? "step" : undefined}>
@@ -19,7 +19,7 @@ export function Timeline({ steps, releasing, timeZone }: { steps: Step[]; releas
           </li>
         ))}
       </ol>
-      {timeZone && <p class="quiet">The schedule is read in {timeZone}; times here are yours.</p>}
+      {timeZone && <p class="quiet">The schedule uses the time zone {timeZone}. The times on this page are in yours.</p>}
     </section>
   );
 }
@@ -29,7 +29,7 @@ function When({ step: s }: { step: Step }) {
   const present = s.state === "Present";
   return (
     <>
-      {s.begins ? <>{present ? "live since " : "at the earliest "}<Moment at={s.begins} past={present} /></> : <span class="quiet">{present ? "being prepared" : "time not known"}</span>}
+      {s.begins ? <>{present ? "live since " : "at the earliest "}<Moment at={s.begins} past={present} /></> : <span class="quiet">{present ? "being prepared" : "time unknown"}</span>}
       {s.ends && s.state !== "Promotion" && <>, {soon(s.ends) ? "the hold is over" : <>held until <Instant at={s.ends} /></>}</>}
       {s.waitsFor && <> · waits for {s.waitsFor}</>}
     </>

@@ -14,7 +14,7 @@ export function TrafficPage({ query }: { query: URLSearchParams }) {
   const all = useRows<Split>("api/traffic", wish.namespace, { measured: (now: { missing?: string }) => setMissing(now.missing ?? "") });
   return <SearchPage title="Traffic" noun="TrafficSplits" all={all} wish={wish} notice={missing} placeholder="Name, namespace, Service or state"
     text={(s) => `${s.state} ${s.service} ${s.shares.map((b) => b.service).join(" ")}`}
-    empty="A TrafficSplit shares the traffic of a Service. Serin writes one while it releases a version, and serves those that you write."
+    empty="A TrafficSplit shares the traffic of a Service. Serin creates one while it releases a version. You can also create your own."
     card={(s) => <SplitCard key={keyOf(s)} split={s} />} />;
 }
 
@@ -34,7 +34,7 @@ function SplitCard({ split: s }: { split: Split }) {
         <tbody>{s.shares.map((b) => <Backend key={b.service} share={b} />)}</tbody>
       </table></div>
       {s.mirror && <p>{s.mirror}</p>}
-      {ports.length > 0 && <p>Live weights of single ports: {ports.map((b) => `${b.service} ${b.ports!.map((p) => `${p.port} = ${p.weight}`).join(", ")}`).join("; ")}</p>}
+      {ports.length > 0 && <p>Live weights of ports: {ports.map((b) => `${b.service} ${b.ports!.map((p) => `${p.port} = ${p.weight}`).join(", ")}`).join("; ")}</p>}
       {s.unchecked && s.measured && <p class="quiet">The shares are not compared. {s.unchecked}</p>}
       {!s.unchecked && checks.length > 0 && <ul class="plain checks">{checks.map((b) => <li key={b.service}><Verdict share={b} /></li>)}</ul>}
     </section>

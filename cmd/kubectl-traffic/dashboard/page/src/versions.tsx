@@ -5,7 +5,7 @@ import type { Version } from "./types";
 export function Versions({ versions }: { versions: Version[] }) {
   return (
     <section class="card wide" aria-labelledby="versions"><h2 id="versions">Versions</h2>
-      {versions.length === 0 && <p class="quiet">No version is known yet.</p>}
+      {versions.length === 0 && <p class="quiet">There are no versions yet.</p>}
       {versions.map((v) => (
         <div key={v.role} class="version">
           <h3>{v.role} <code>{v.revision}</code></h3>

@@ -30,8 +30,8 @@ interface Tried {
 // fields are the settings that can be tried, with what the server calls them.
 const fields: { name: keyof Settings; path: string[]; label: string }[] = [
   { name: "tolerance", path: ["analysis", "tolerance"], label: "Tolerance" },
-  { name: "maxFalseRollback", path: ["analysis", "maxFalseRollback"], label: "False rollbacks at most" },
-  { name: "minRequests", path: ["analysis", "minRequests"], label: "Requests at least" },
+  { name: "maxFalseRollback", path: ["analysis", "maxFalseRollback"], label: "Max. false rollbacks" },
+  { name: "minRequests", path: ["analysis", "minRequests"], label: "Min. requests" },
   { name: "startup", path: ["analysis", "startup", "for"], label: "Startup" },
   { name: "hold", path: ["hold"], label: "Hold" },
 ];
@@ -74,7 +74,7 @@ export function WhatIf({ path, settings }: { path: string; settings: Settings })
   const fill = (name: keyof Settings) => (e: Event) => setValues({ ...values, [name]: (e.currentTarget as HTMLInputElement | HTMLSelectElement).value });
   return (
     <form class="whatif" onSubmit={send}>
-      <p class="quiet">The operator's own judge looks at the recording again, with other settings. Nothing is changed. When traffic was moved, and how much, stays as it was.</p>
+      <p class="quiet">Serin judges the recording again, with the settings that you enter. Nothing in the cluster changes. The weights, and when they changed, stay as they were.</p>
       <div class="tools">
         {fields.map((f) => (
           <label key={f.name} class="field"><span>{f.label}</span><input value={values[f.name] ?? ""} placeholder={settings[f.name]} onInput={fill(f.name)} /></label>
@@ -94,10 +94,10 @@ function Result({ tried: t }: { tried: Tried }) {
   return (
     <>
       {t.note && <p class="quiet">{t.note}</p>}
-      <figure aria-labelledby="tried"><figcaption id="tried">Evidence to roll back, on a logarithmic scale: as recorded (thin, rolls back at {number(t.recordedThreshold)}) and with the settings tried (thick, rolls back at {number(t.triedThreshold)}, dashed)</figcaption>
+      <figure aria-labelledby="tried"><figcaption id="tried">Evidence to roll back, on a logarithmic scale: as recorded (thin; rolls back at {number(t.recordedThreshold)}) and with your settings (thick; rolls back at the dashed line, {number(t.triedThreshold)})</figcaption>
         <Chart make={both} of={t} label={t.summary} /></figure>
-      <details><summary>Both as a table</summary><div class="scroll tall" tabIndex={0} role="region" aria-label="Both judgements as a table"><table>
-        <thead><tr><th scope="col">Time</th><th scope="col" class="num">Evidence recorded</th><th scope="col">Judged</th><th scope="col" class="num">Evidence tried</th><th scope="col">Judged</th></tr></thead>
+      <details><summary>Both as a table</summary><div class="scroll tall" tabIndex={0} role="region" aria-label="Both verdicts as a table"><table>
+        <thead><tr><th scope="col">Time</th><th scope="col" class="num">Recorded evidence</th><th scope="col">Recorded verdict</th><th scope="col" class="num">Evidence with your settings</th><th scope="col">Verdict with your settings</th></tr></thead>
         <tbody>{t.points.map((p, i) => (
           <tr key={i}><th scope="row">{times.format(1000 * p.at)}</th><td class="num">{number(p.recorded.evidence)}</td><td>{said(p.recorded)}</td><td class="num">{number(p.tried.evidence)}</td><td>{said(p.tried)}</td></tr>
         ))}</tbody>

@@ -198,6 +198,38 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
+func TestWhoReachesThePortOfCountersAndConfirmations(t *testing.T) {
+	web := policy(t, "web", `{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: client}}}]}]}`)
+	deny := policy(t, "deny", denyAll)
+	for name, test := range map[string]struct {
+		policies []*networkingv1.NetworkPolicy
+		restrict bool
+		all      bool
+	}{
+		"no policy":                                {nil, false, true},
+		"a policy selects the app alone":           {[]*networkingv1.NetworkPolicy{web}, false, true},
+		"a policy selects the proxies too":         {[]*networkingv1.NetworkPolicy{deny, web}, false, false},
+		"restricted without a policy":              {nil, true, false},
+		"restricted, and a policy selects the app": {[]*networkingv1.NetworkPolicy{web}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(test.policies, app...)
+			f.Access.Restrict = test.restrict
+			made, refusals := networkpolicy.Derive(f)
+			if len(refusals) > 0 {
+				t.Fatalf("refused %q", refusals)
+			}
+			after := world{namespaces, append(slices.Clone(test.policies), made...)}
+			for _, from := range append(slices.Clone(others), app...) {
+				want := test.all || from.name == manager.name
+				if got := after.takes(proxy, from, 15020); got != want {
+					t.Errorf("%s/%s reaches the port: %v, want %v", from.namespace, from.name, got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	inside := policy(t, "web", `{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: client}}}]}]}`)
 	for name, test := range map[string]struct {

@@ -25,6 +25,7 @@ type explored struct {
 	pending   []kit.Action // of the present pass
 	seen      seen
 	measuring bool
+	judged    judged
 }
 
 // seen is what the present pass observed, as far as its writes name versions.
@@ -79,7 +80,9 @@ func newExplored(tb testing.TB, begin func(*world), actions int) *explored {
 	w.windows, w.routes, w.dirty, w.reportedAt = nil, nil, true, time.Time{}
 	w.putOff = nil
 	w.passed, w.tampered = false, false
-	return &explored{world: w, begin: begin, actions: actions, crashes: 1}
+	x := &explored{world: w, begin: begin, actions: actions, crashes: 1}
+	x.judged.read(w.ro.Status.Analysis)
+	return x
 }
 
 func (x *explored) clone() *explored {
@@ -148,6 +151,7 @@ func (x *explored) decide() {
 	before := withoutFigures(&x.ro.Status)
 	d, _ := x.look()
 	after := withoutFigures(&x.ro.Status)
+	x.judged.read(x.ro.Status.Analysis)
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
 	x.forget()
 	// A write of the status brings the next look only where more than sentences and

@@ -146,10 +146,11 @@ type node struct {
 	future uint64
 }
 
-// twin is a explored with the same key as an earlier one.
+// twin is a state with the same key as an earlier one.
 type twin struct {
 	node  int32
 	world *explored
+	steps int // that were compared
 }
 
 type found struct {
@@ -193,8 +194,8 @@ func (e *exploration) explore() {
 						e.seen[f.key] = id
 						e.nodes = append(e.nodes, node{parent: f.from, move: f.move, quiet: -1})
 						next = append(next, open{id, f.world})
-					} else if f.world != nil && f.key.sampled() && len(e.twins) < maxTwins {
-						e.twins = append(e.twins, twin{id, f.world})
+					} else if f.world != nil && f.key.sampled() {
+						e.twins = append(e.twins, twin{node: id, world: f.world})
 					}
 					if f.quiet {
 						e.nodes[chunk[i].id].quiet, e.nodes[chunk[i].id].calmMove = id, f.move
@@ -203,17 +204,17 @@ func (e *exploration) explore() {
 			}
 		}
 		level = next
+		e.checkTwins(int32(len(e.nodes) - len(level)))
 	}
-	e.checkTwins()
 	e.checkCalm()
 }
 
-// sampled is whether states with this key are followed twice.
-func (k key) sampled() bool { return k[0] < 16 }
+// sampled is whether twins with this key are followed.
+func (k key) sampled() bool { return k[0] == 0 }
 
 const (
-	maxTwins = 8192
-	maxCalm  = 1000 // moves until rest
+	maxCalm     = 1000 // moves until rest
+	maxFollowed = 50   // moves of a twin
 )
 
 func (e *exploration) inParallel(n int, do func(i int, scratch *[]byte)) {
@@ -347,18 +348,32 @@ func digest(successors []found) uint64 {
 }
 
 // checkTwins: what has the same key has the same future, or the exploration would
-// not be one of every explored.
-func (e *exploration) checkTwins() {
-	futures := make([]uint64, len(e.twins))
-	e.inParallel(len(e.twins), func(i int, scratch *[]byte) {
-		successors, _ := e.expand(e.twins[i].node, e.twins[i].world, scratch)
-		futures[i] = digest(successors)
-	})
-	for i, t := range e.twins {
-		if futures[i] != e.nodes[t.node].future {
-			e.t.Fatalf("two states with the same key have different futures:\n%s", e.scenario(t.node))
+// not be one of every explored. States below the given one have been expanded.
+func (e *exploration) checkTwins(expanded int32) {
+	twins := e.twins
+	followed := make([]twin, len(twins))
+	e.inParallel(len(twins), func(i int, scratch *[]byte) { followed[i] = e.follow(twins[i], expanded, scratch) })
+	e.twins = slices.DeleteFunc(followed, func(t twin) bool { return t.world == nil })
+}
+
+// follow goes on with a twin, by one of its moves each time, and compares all that can
+// follow: what its key lacks may matter only moves later. It returns the twin where the
+// state with its key is not expanded yet, and one without a world at the end.
+func (e *exploration) follow(t twin, expanded int32, scratch *[]byte) twin {
+	for ; t.node < expanded; t.steps++ {
+		successors, _ := e.expand(t.node, t.world, scratch)
+		if digest(successors) != e.nodes[t.node].future {
+			panic(violation("two states with the same key have different futures:\n" + e.scenario(t.node)))
 		}
+		if len(successors) == 0 || t.steps == maxFollowed {
+			return twin{}
+		}
+		f := successors[(int(t.node)+t.steps)%len(successors)]
+		t.world = t.world.clone()
+		t.world.move(int(f.move))
+		t.node = e.seen[f.key]
 	}
+	return t
 }
 
 // checkCalm: undisturbed, every explored comes to rest (L1, L3).

@@ -28,6 +28,8 @@ func (w *world) check() {
 	w.checkPreview()
 	if w.dep.replicas == 0 {
 		w.fromZero = true
+	} else {
+		w.scaledFromZero()
 	}
 	if w.split == nil || !w.split.inPath {
 		w.checkWithoutSplit()
@@ -157,6 +159,8 @@ func (w *world) checkGrowth(r strategy.Route) {
 func (w *world) checkWithSplit() {
 	w.t.Helper()
 	s := w.split
+	// What once answered must answer when the split is gone, whenever that was.
+	w.answered = w.answered || !w.lost && slices.ContainsFunc(w.rss, func(rs *replicaSet) bool { return rs.available > 0 })
 	if w.dep.replicas == 0 || w.scaledFromZero() {
 		return
 	}

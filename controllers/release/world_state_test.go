@@ -5,9 +5,9 @@ package release
 import (
 	"crypto/sha256"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
@@ -153,8 +153,6 @@ func (e *encoder) status(st *v1alpha1.RolloutStatus) {
 	for _, v := range []*v1alpha1.VersionStatus{st.Stable, st.Canary} {
 		if e.flags(v != nil); v != nil {
 			e.word(v.Revision)
-			e.number(int64(v.Replicas))
-			e.number(int64(v.Ready))
 			e.flags(v.StartedAt != nil)
 		}
 	}
@@ -215,33 +213,60 @@ func (e *encoder) evidence(a *v1alpha1.AnalysisStatus) {
 	if e.flags(a.LastWindowEnd != nil); a.LastWindowEnd != nil {
 		e.since(a.LastWindowEnd.Time, judge.Defaults().StaleAfter+time.Second)
 	}
-	const first, last, weight, windows, canary, stable = 1, 2, 3, 17, 18, 20
-	words := strings.Split(a.State, " ")
-	if len(words) <= stable {
-		return
+	j := &e.x.judged
+	e.flags(j.first > 0, j.last > 0, j.weight > 0, j.weight < 100)
+	for _, n := range j.counts {
+		e.flags(n > 0)
 	}
-	number := func(i int) int64 {
-		n, err := strconv.ParseInt(words[i], 10, 64)
-		if err != nil {
-			e.x.t.Fatalf("the state of the analysis has another form by now: %q", a.State)
-		}
-		return n
-	}
-	e.flags(number(first) > 0, number(last) > 0, number(windows) > 0, number(canary) > 0, number(stable) > 0, number(weight) < 100)
-	e.number(min(number(last)-number(first), int64(judge.Defaults().Startup.For)))
-	e.word(words[len(words)-1])
+	e.number(min(j.last-j.first, int64(judge.Defaults().Startup.For)))
+	e.word(j.failed)
 }
 
-// operator is what its process remembers and what it was about to do.
+// judged is what the judge keeps in the status, as far as it matters here.
+type judged struct {
+	text                string
+	first, last, weight int64
+	failed              string
+	counts              [6]int64
+}
+
+// read takes the counts from what the judge wrote. It panics when the judge's state has
+// another form by now: then find out anew what of it matters.
+func (j *judged) read(a *v1alpha1.AnalysisStatus) {
+	if a == nil || a.State == j.text {
+		return
+	}
+	var s judge.State
+	if err := s.UnmarshalText([]byte(a.State)); err != nil && a.State != "" {
+		panic(err)
+	}
+	v := reflect.ValueOf(s)
+	step := v.FieldByName("step")
+	*j = judged{
+		text: a.State, first: v.FieldByName("first").Int(), last: v.FieldByName("last").Int(), weight: v.FieldByName("weight").Int(),
+		failed: v.FieldByName("failed").String(),
+	}
+	for i, counted := range []reflect.Value{step, step.FieldByName("warm")} {
+		j.counts[3*i] = counted.FieldByName("windows").Int()
+		j.counts[3*i+1] = counted.FieldByName("canary").FieldByName("requests").Int()
+		j.counts[3*i+2] = counted.FieldByName("stable").FieldByName("requests").Int()
+	}
+}
+
+// operator is what its process remembers and what it was about to do. An operator that has
+// something to write or to look at does that next: then it replaces whether to measure and
+// when to look again, which only a crash asks for meanwhile. Whether the analysis has passed
+// is not asked in an exploration, where spec.analysis is always set (see checkGrowth).
 func (e *encoder) operator() {
 	x := e.x
-	e.flags(x.gone, x.dirty, x.measuring, x.passed, x.tampered, x.fromZero, x.answered)
+	quiet := x.quiet()
+	e.flags(x.gone, quiet, quiet && x.measuring, x.tampered, x.fromZero, x.answered)
 	e.word(x.aborted)
 	e.word(x.rejected)
 	e.number(int64(len(x.routes)))
 	e.number(int64(x.actions)<<8 | int64(x.crashes))
-	if e.flags(!x.due.IsZero()); !x.due.IsZero() {
-		e.number(int64(max(x.due.Sub(x.now), 0)))
+	if x.due.After(x.now) && (quiet || x.crashes > 0) {
+		e.number(int64(x.due.Sub(x.now)))
 	}
 	if len(x.pending) == 0 {
 		return

@@ -82,7 +82,7 @@ type world struct {
 	aborted  string           // template that was rolled back and must get no traffic
 	rejected string           // template that must not come up again: aborted, whatever becomes of the status
 	routes   []strategy.Route // every step that was ever declared
-	answered bool             // whether some pod answered in the state before
+	answered bool             // whether some pod answered in the state before, or since the router took the traffic over
 
 	report     func()    // called after each status
 	recorded   *recorded // what is judged; nil for nothing

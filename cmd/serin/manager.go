@@ -212,7 +212,8 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 		Cache:                         cache.Options{ByObject: byObject, DefaultNamespaces: o.scope.watched(), DefaultTransform: cache.TransformStripManagedFields()},
 		// What was decided from a cache that has not seen the operator's own last write
 		// would be decided about a world that is gone: see the weights of a split.
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Client:   client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		NewCache: bounds.NewCache(ctx),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			c, err := client.New(config, options)
 			if err != nil {

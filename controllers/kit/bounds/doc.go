@@ -8,5 +8,6 @@
 //	NewClient      | a client whose reads of a cache end in time
 //	Lag            | whether a cache stopped following, pure
 //	Caches         | the probe and the metrics of that
+//	NewCache       | a cache that keeps no manager from its end
 //	SlotUse        | the metrics of slots that namespaces share
 package bounds

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -67,13 +68,27 @@ func (r Runner) stage(ctx context.Context, stage Stage) (result Result) {
 	fmt.Fprintf(r.Out, "\n==== %s: %s\n", stage.Name, stage.About)
 	result.Stage = stage.Name
 	began := r.Clock.Now()
-	for _, step := range stage.Steps {
-		result.add(r.step(ctx, step))
+	for _, done := range r.steps(ctx, stage) {
+		result.add(done)
 	}
 	result.Took = r.Clock.Since(began)
 	fmt.Fprintf(r.Out, "==== %s: %d passed, %d failed, %d skipped after %s, with %s of processor time\n",
 		stage.Name, result.Passed, len(result.Failed), len(result.Skipped), minutes(result.Took), minutes(result.CPU))
 	return result
+}
+
+// steps has the results in the order of the steps.
+func (r Runner) steps(ctx context.Context, stage Stage) []Result {
+	results := make([]Result, len(stage.Steps))
+	var running sync.WaitGroup
+	for i, step := range stage.Steps {
+		running.Go(func() { results[i] = r.step(ctx, step) })
+		if !stage.Together {
+			running.Wait()
+		}
+	}
+	running.Wait()
+	return results
 }
 
 func (r Runner) step(ctx context.Context, step Step) Result {

@@ -37,6 +37,23 @@ func TestAStageThatFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
+// Each of the steps waits for the other one.
+func TestStepsRunTogether(t *testing.T) {
+	out := &locked{}
+	r := newRunner(t, nil)
+	r.Out = out
+	meeting := filepath.Join(r.Root, "meeting")
+	if err := syscall.Mkfifo(meeting, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	results := r.Run(t.Context(), []Stage{{Name: "only", Together: true, Steps: []Step{
+		{Name: "hear", Args: []string{"cat", meeting}}, {Name: "speak", Args: []string{"sh", "-c", "echo hello > " + meeting}}, {Name: "break", Args: []string{"false"}},
+	}}})
+	if len(results) != 1 || results[0].Passed != 2 || len(results[0].Failed) != 1 || results[0].Failed[0].Name != "break" || !strings.Contains(out.String(), "hello") {
+		t.Errorf("results: %+v, told: %s", results, out.String())
+	}
+}
+
 // The child does a fixed amount of work and writes down its processor time; its parent does next to nothing.
 func TestTheProcessorTimeOfACommandAndItsChildrenIsCounted(t *testing.T) {
 	const child = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; times >took"

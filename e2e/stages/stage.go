@@ -8,6 +8,9 @@ type Stage struct {
 	// About says what the stage tests, for the person who watches it.
 	About string
 	Steps []Step
+	// Together runs the steps at the same time: where they wait more than they compute, or where
+	// the last part of one of them keeps a single processor busy.
+	Together bool
 	// Background stages run while those that follow do, and Needs are the ones that have
 	// to end before this stage begins.
 	Background bool

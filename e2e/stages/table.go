@@ -22,7 +22,7 @@ func Tests(p Packages) []Stage {
 		{Name: "build", About: "Kubernetes, Helm, CoreDNS and Traefik, where the cache lacks them, beside the next stages", Background: true, Steps: []Step{
 			{Name: "build the programs of the cluster", Folder: clusterModule, Args: []string{"nice", "-n", "10", "go", "run", "./cmd/cluster", "build"}},
 		}},
-		{Name: "check", About: "format, generated files, imports, go vet", Steps: []Step{
+		{Name: "check", About: "format, generated files, imports, go vet", Together: true, Steps: []Step{
 			script("formatting", ".ci/check.sh", "formatting"),
 			script("generated files", ".ci/check.sh", "generated"),
 			script("the page of the dashboard", ".ci/check.sh", "page"),
@@ -39,11 +39,12 @@ func Tests(p Packages) []Stage {
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
 			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
-		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{
-			fresh(goTest(clusterModule, append([]string{"-skip", apart}, p.Integration...)...)),
+		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Together: true, Steps: []Step{
+			fresh(goTest(clusterModule, append([]string{"-skip", otherTools + "|" + ownPlane}, p.Integration...)...)),
+			fresh(goTest(clusterModule, "-run", ownPlane, "./integration")),
 			// Most clusters serve no MutatingAdmissionPolicy. Those that other tools moved from may
 			// have two kinds of one name, so that kubectl needs the group of each.
-			withArgs(fresh(goTest(clusterModule, "-run", "Webhook|"+apart, "./integration")), "-without-policies"),
+			withArgs(fresh(goTest(clusterModule, "-run", "Webhook|"+otherTools, "./integration")), "-without-policies"),
 		}},
 		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, "-skip", long, ".")))}},
 	}
@@ -75,8 +76,12 @@ func longestFirst(packages []string) []string {
 	return slices.SortedStableFunc(slices.Values(packages), func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// apart names the tests that have a control plane without the others.
-const apart = "OtherTools"
+// otherTools names the tests of a control plane that serves kinds of other tools too.
+const otherTools = "OtherTools"
+
+// ownPlane are the tests that start a control plane each, without the chart. They run alone in
+// their process, since they take the place of its control plane.
+const ownPlane = "^(TestTheChartIsInstalledAsTheQuickstartSays|TestARolloutIsPromotedByTheTrafficSplitsThatAMeshBrought|TestWhatTheTrafficSplitsOfAMeshHaveNoRoomForIsRefused)$"
 
 // long names the scenarios that harm the cluster itself for minutes. Each runs alone.
 const long = "^TestLong"

@@ -76,3 +76,31 @@ func TestTheLongestPackagesBeginFirst(t *testing.T) {
 		t.Errorf("%v are not the packages %v", got, p.Operator.Concurrent)
 	}
 }
+
+// They change which control plane the others would talk to, and run once.
+func TestTestsWithAControlPlaneOfTheirOwnRunAlone(t *testing.T) {
+	root := os.DirFS("..")
+	files, err := fs.Glob(root, "integration/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := regexp.MustCompile(`(?s)\nfunc (Test\w+)\(t \*testing\.T\) \{(.*?)\n\}`)
+	var found []string
+	for _, file := range files {
+		text, err := fs.ReadFile(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range function.FindAllStringSubmatch(string(text), -1) {
+			if regexp.MustCompile(`\b(otherPlane|elsewhere)\(t\)`).MatchString(f[2]) {
+				found = append(found, f[1])
+			}
+		}
+	}
+	slices.Sort(found)
+	names := strings.Split(strings.Trim(ownPlane, "^()$"), "|")
+	slices.Sort(names)
+	if !slices.Equal(found, names) {
+		t.Errorf("they are %q, and the stage integration runs %q alone", found, names)
+	}
+}

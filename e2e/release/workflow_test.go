@@ -18,7 +18,9 @@ type workflow struct {
 		Container   string            `json:"container"`
 		Permissions map[string]string `json:"permissions"`
 		Steps       []struct {
-			Run string `json:"run"`
+			If              string `json:"if"`
+			ContinueOnError bool   `json:"continue-on-error"`
+			Run             string `json:"run"`
 		} `json:"steps"`
 	} `json:"jobs"`
 }
@@ -53,6 +55,35 @@ func TestTheWorkflowCallsWhatThereIs(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(targets, ","), "release: release") || !strings.Contains(strings.Join(targets, ","), "patched: outdated") {
 		t.Errorf("the jobs call %v", targets)
+	}
+}
+
+// TestNothingIsPublishedBeforeItsVulnerabilitiesAreKnown: the job that pushes images or makes a release on the forge
+// runs "make vulnerabilities" in an earlier step, whose failure ends the job.
+func TestNothingIsPublishedBeforeItsVulnerabilitiesAreKnown(t *testing.T) {
+	text, err := os.ReadFile("../../.github/workflows/release.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w workflow
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	publishes := 0
+	for name, job := range w.Jobs {
+		compared := false
+		for _, step := range job.Steps {
+			compared = compared || step.Run == "make vulnerabilities" && !step.ContinueOnError && step.If == ""
+			if strings.Contains(step.Run, "PUSH=1") || strings.Contains(step.Run, "gh release create") {
+				publishes++
+				if !compared || step.If != "" {
+					t.Errorf("the job %s publishes what was not compared with the database: %s", name, step.Run)
+				}
+			}
+		}
+	}
+	if publishes != 2 {
+		t.Errorf("%d steps publish", publishes)
 	}
 }
 

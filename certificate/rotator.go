@@ -172,7 +172,7 @@ func (r *Rotator) load(ctx context.Context) (Bundle, error) {
 	if err := r.options.Store.Save(ctx, b, version); err != nil {
 		return b, fmt.Errorf("write the serving certificate: %w", err)
 	}
-	r.options.Log.Info("Made a serving certificate", "reason", reason)
+	r.options.Log.Info("Made a new serving certificate", "reason", reason)
 	return b, nil
 }
 

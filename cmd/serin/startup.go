@@ -25,7 +25,7 @@ import (
 func checkKinds(ctx context.Context, cluster discovery.OpenAPIV3SchemaInterface, version string) error {
 	found, err := kinds.Version(cluster.OpenAPIV3())
 	if err != nil {
-		ctrllog.FromContext(ctx).Info("The version of the kinds is not known", "reason", err.Error())
+		ctrllog.FromContext(ctx).Info("Could not read the version of the CustomResourceDefinitions", "reason", err.Error())
 		return nil
 	}
 	why := skew.Refusal(skew.Part{Name: "the operator", Version: version}, skew.Part{Name: "its CustomResourceDefinitions in the cluster", Version: found})

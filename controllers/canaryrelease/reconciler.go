@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	s, failed := r.observe(brief, cr)
 	if failed != nil {
-		log.FromContext(ctx).Error(failed, "Could not observe", "CanaryRelease", klog.KObj(cr))
+		log.FromContext(ctx).Error(failed, "Could not read all objects of the canary", "CanaryRelease", klog.KObj(cr))
 	}
 	_, deciding := tracing.Start(ctx, "decide")
 	d := helmrelease.Decide(s.Observation)
@@ -148,7 +148,7 @@ func (r *Reconciler) report(ctx context.Context, s observation, d helmrelease.De
 // act carries the actions out; the first error stops the rest.
 func (r *Reconciler) act(ctx context.Context, s observation, actions []kit.Action) error {
 	for _, a := range actions {
-		log.FromContext(ctx).V(1).Info("Acting", "CanaryRelease", klog.KObj(s.CanaryRelease), "action", a.String())
+		log.FromContext(ctx).V(1).Info("Writing to the cluster", "CanaryRelease", klog.KObj(s.CanaryRelease), "action", a.String())
 		if err := tracing.Act(ctx, a, func(ctx context.Context) error { return r.apply(ctx, s, a) }); err != nil {
 			if !apierrors.IsConflict(err) && !errors.Is(err, errAgain) {
 				r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %s", a, safe(err)))

@@ -133,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	s.Stored = stored
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
+		log.FromContext(ctx).Error(err, "Could not read all objects of the release", "Rollout", klog.KObj(ro))
 	}
 	_, deciding := tracing.Start(ctx, "decide")
 	d := release.Decide(s.Observation)
@@ -248,7 +248,7 @@ func (r *Reconciler) measure(ctx context.Context, s *snapshot, d state.Decision)
 // act carries the actions out; the first error stops the rest.
 func (r *Reconciler) act(ctx context.Context, s snapshot, actions []kit.Action) error {
 	for _, a := range actions {
-		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
+		log.FromContext(ctx).V(1).Info("Writing to the cluster", "Rollout", klog.KObj(s.Rollout), "action", a.String())
 		if err := tracing.Act(ctx, a, func(ctx context.Context) error { return r.apply(ctx, s, a) }); err != nil {
 			if !apierrors.IsConflict(err) {
 				r.reporter().Record(s.Rollout, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %v", a, err))

@@ -120,7 +120,7 @@ func (r *Reconciler) forget(split types.NamespacedName) {
 // what is there, so the decision no longer counts.
 func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) && !fieldConflict(err) {
-		log.FromContext(ctx).V(1).Info("The cache is behind; looking again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("The object changed after it was read; trying again", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	return result, err

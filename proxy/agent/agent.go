@@ -300,7 +300,7 @@ func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Durati
 	if a.renew && a.tables == nil { // it is not live yet
 		a.start(ctx, backoff) // which is tried again with the want
 	}
-	a.Log.Error(err, "The previous configuration stays live", "generation", want.Split.Generation, "served", a.generation)
+	a.Log.Error(err, "The new configuration can't be served; the previous one stays live", "generation", want.Split.Generation, "served", a.generation)
 	a.report(err.Error())
 	return a.Clock.After(backoff)
 }
@@ -343,7 +343,7 @@ func (a *Agent) apply(ctx context.Context, want feed.Want) error {
 	if err := a.settle(want.Split, r); err != nil {
 		return err
 	}
-	a.Log.Info("Live", "generation", a.generation, "configuration", r.Key)
+	a.Log.Info("The configuration is live", "generation", a.generation, "configuration", r.Key)
 	return nil
 }
 

@@ -25,7 +25,7 @@ const quietTime = 3 * time.Second
 // drain begins to leave: not ready any more, and clients who are here are asked to move on. The
 // channel says when it has lasted for Drain.
 func (a *Agent) drain(cause error) <-chan time.Time {
-	a.Log.Info("Draining", "duration", a.Drain.String(), "cause", cause)
+	a.Log.Info("Stopping: clients are asked to reconnect to other proxies", "duration", a.Drain.String(), "cause", cause)
 	a.draining = true
 	a.status.setReady("draining")
 	if a.tables == nil {

@@ -118,7 +118,7 @@ func (a *Agent) askToMove(ctx context.Context, previous *weights.Tables) {
 // are left serve on until then, and no other process would end them. After an
 // error the channel says when to try again.
 func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.Time {
-	a.Log.Info("nginx has ended by itself and is started again")
+	a.Log.Info("nginx ended by itself; starting another")
 	a.metrics.restarts.Inc()
 	return a.start(ctx, backoff)
 }
@@ -171,7 +171,7 @@ func (a *Agent) cutOver(ctx context.Context) error {
 		return err
 	}
 	if err := a.adopt(ctx, noted.Instance, r); err != nil {
-		a.Log.Error(err, "nginx has ended as well and is started again")
+		a.Log.Error(err, "The nginx that the previous agent left has ended; starting another")
 		a.metrics.restarts.Inc()
 		a.split, a.rendering, a.renew = noted.Split, r, true
 		if err := a.replace(ctx, r); err != nil {

@@ -21,7 +21,7 @@ func (a *Agent) outlive() error {
 	dir := a.Render.Dir
 	noted, err := loadState(dir, a.Pod)
 	if err != nil {
-		a.Log.Error(err, "What the previous container left is discarded")
+		a.Log.Error(err, "Discarding what the previous container left")
 	}
 	if noted == nil {
 		return empty(string(dir))
@@ -38,7 +38,7 @@ func (a *Agent) outlive() error {
 func (a *Agent) loadCounts() error {
 	err := a.counts.Load()
 	if err != nil && a.noted != nil {
-		a.Log.Error(err, "Counting starts again at zero")
+		a.Log.Error(err, "Could not read the previous counts; counting starts at zero")
 		return empty(string(a.Render.Dir), a.Render.Dir.State())
 	}
 	if err == nil && a.killed {
@@ -62,10 +62,10 @@ func (a *Agent) restore() <-chan time.Time {
 		err = a.udp.Open(r.Datagrams)
 	}
 	if err != nil {
-		a.Log.Error(err, "What was live in the previous container can't be served")
+		a.Log.Error(err, "Could not serve the configuration of the previous container")
 		return nil
 	}
-	a.Log.Info("What was live in the previous container is served unless another is wanted", "generation", a.noted.Split.Generation, "after", restoreAfter.String())
+	a.Log.Info("Serving the configuration of the previous container, unless the API names another first", "generation", a.noted.Split.Generation, "after", restoreAfter.String())
 	a.split, a.rendering, a.renew = a.noted.Split, r, true
 	return a.Clock.After(restoreAfter)
 }

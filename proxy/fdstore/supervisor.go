@@ -79,7 +79,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		if s.Clock.Since(started) > restartMost {
 			wait = restartFirst
 		}
-		s.Log.Error(err, "nginx goes on, and the agent is started again", "after", wait.String())
+		s.Log.Error(err, "The agent ended; nginx serves on, and the agent is started again", "after", wait.String())
 		select {
 		case <-s.Clock.After(wait):
 		case <-ctx.Done(): // the next one stops nginx in order

@@ -109,7 +109,7 @@ func (f *Feed) Run(ctx context.Context) error {
 		retry = nil
 		after, err := f.reconcile(ctx)
 		if err != nil {
-			f.Log.Error(err, "Looking again later", "TrafficSplit", klog.KRef(f.Split.Namespace, f.Split.Name), "after", backoff.String())
+			f.Log.Error(err, "Could not read or serve the TrafficSplit; trying again", "TrafficSplit", klog.KRef(f.Split.Namespace, f.Split.Name), "after", backoff.String())
 			retry = f.Clock.After(backoff)
 			backoff = min(2*backoff, apiRetryMost)
 			continue

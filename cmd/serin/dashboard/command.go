@@ -101,7 +101,7 @@ func (o *options) run(ctx context.Context) error {
 		}
 		go func() {
 			if err := watcher.Start(ctx); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "watch the certificate")
+				ctrl.LoggerFrom(ctx).Error(err, "Could not watch the certificate for changes")
 			}
 		}()
 		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: watcher.GetCertificate, NextProtos: []string{"http/1.1"}})

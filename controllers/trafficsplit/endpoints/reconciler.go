@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		errs = append(errs, r.bring(ctx, service, req.Name, service.Spec.Selector[traffic.LabelProxy] == req.Name))
 	}
 	if err = errors.Join(errs...); stale(err) {
-		log.FromContext(ctx).V(1).Info("The cache is behind; looking again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("The object changed after it was read; trying again", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	return ctrl.Result{}, err

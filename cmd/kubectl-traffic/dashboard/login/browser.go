@@ -65,7 +65,7 @@ func (l *Login) begin(w http.ResponseWriter, r *http.Request) {
 		err = l.flows.Put(w, r, f)
 	}
 	if err != nil {
-		l.Log.Error(err, "begin a login")
+		l.Log.Error(err, "Could not begin a login")
 		l.failed(w, http.StatusBadGateway, "The login can't begin, since the provider does not answer or the dashboard is misconfigured; its log says why.")
 		return
 	}
@@ -93,7 +93,7 @@ func (l *Login) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	got, err := l.Provider.finish(ctx, query.Get("code"), f)
 	if err != nil {
-		l.Log.Error(err, "finish a login")
+		l.Log.Error(err, "Could not finish a login")
 		l.failed(w, http.StatusForbidden, fmt.Sprintf("The login at %s failed: %v.", l.Provider.Name, err))
 		return
 	}
@@ -175,7 +175,7 @@ func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), providerTimeout)
 		defer cancel()
 		if err := l.Provider.revoke(ctx, s.Refresh); err != nil {
-			l.Log.Error(err, "revoke the refresh token of a user who logged out")
+			l.Log.Error(err, "Could not revoke the refresh token of a user who logged out")
 		}
 	}
 	l.sessions.Remove(w, r)

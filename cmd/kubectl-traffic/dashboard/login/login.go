@@ -203,7 +203,7 @@ func (l *Login) session(w http.ResponseWriter, r *http.Request) (state, error) {
 		l.sessions.Remove(w, r)
 		return s, errEnded
 	case err != nil:
-		l.Log.Error(err, "read a session")
+		l.Log.Error(err, "Could not read a session")
 		return s, errSessions
 	}
 	now := l.Clock.Now()
@@ -230,10 +230,10 @@ func (l *Login) refreshed(w http.ResponseWriter, r *http.Request, s state, now t
 	case err == nil:
 		return next, l.put(w, r, next)
 	case errors.Is(err, errProviderDown) && now.Before(s.Expires):
-		l.Log.Error(err, "refresh a token that is still valid")
+		l.Log.Error(err, "Could not refresh a token that is still valid")
 		return s, nil
 	case errors.Is(err, errProviderDown):
-		l.Log.Error(err, "refresh a token")
+		l.Log.Error(err, "Could not refresh a token")
 		return s, errNoRefresh
 	}
 	l.Log.Info("A session ended, since its token was not refreshed", "reason", err.Error())
@@ -245,7 +245,7 @@ func (l *Login) refreshed(w http.ResponseWriter, r *http.Request, s state, now t
 func (l *Login) put(w http.ResponseWriter, r *http.Request, s state) error {
 	err := l.sessions.Put(w, r, s)
 	if err != nil {
-		l.Log.Error(err, "seal a session")
+		l.Log.Error(err, "Could not seal a session")
 		return errSessions
 	}
 	return nil

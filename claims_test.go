@@ -201,8 +201,8 @@ var shownElsewhere = map[string]string{
 	"only behind a proxy that sets this header itself":         "what you have to see to",
 }
 
-// said is a passage of a page, and its words without code and targets of links.
-type said struct{ page, text, said string }
+// said is a passage of a page, its words without code and targets of links, and the section that it is in.
+type said struct{ page, text, said, section string }
 
 // passages are those of the pages that promise something.
 func passages(t *testing.T) (all []said) {
@@ -217,14 +217,26 @@ func passages(t *testing.T) (all []said) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range passage.Split(fenced.ReplaceAllString(string(content), ""), -1) {
-			all = append(all, said{file, text, linkTarget.ReplaceAllString(span.ReplaceAllString(text, ""), "]")})
+		for _, section := range sectionsOf(fenced.ReplaceAllString(string(content), "")) {
+			for _, text := range passage.Split(section, -1) {
+				all = append(all, said{file, text, linkTarget.ReplaceAllString(span.ReplaceAllString(text, ""), "]"), section})
+			}
 		}
 	}
 	if pages < 40 {
 		t.Fatalf("%d pages were read", pages)
 	}
 	return all
+}
+
+// sectionsOf are the parts of a page, each with its heading.
+func sectionsOf(page string) (sections []string) {
+	begin := 0
+	for _, at := range regexp.MustCompile(`(?m)^#+ `).FindAllStringIndex(page, -1) {
+		sections = append(sections, page[begin:at[0]])
+		begin = at[0]
+	}
+	return append(sections, page[begin:])
 }
 
 // linkTarget is where a link leads, whose words are those of another page.

@@ -149,6 +149,72 @@ func TestLimitsWithANumberAreShown(t *testing.T) {
 	}
 }
 
+// measured is a number with a unit of time or size, or a percentage.
+var measured = regexp.MustCompile(`(?i)\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|half\s+an?)[\s-]+(?:s|ms|seconds?|minutes?|min|hours?|h|days?|[KMG]iB|kB|bytes)\b|\b\d[\d,.]*\s*%`)
+
+// TestNumbersWithAUnitAreShown: what shows a time, a size or a percentage is named in its passage or its section, or
+// its number is in the table of figures, or it is said here why it needs neither.
+func TestNumbersWithAUnitAreShown(t *testing.T) {
+	unused := maps.Clone(unclaimed)
+	for _, p := range passages(t) {
+		number := measured.FindString(heading.ReplaceAllString(p.said, ""))
+		if number == "" || shown.MatchString(p.text) || shown.MatchString(p.section) {
+			continue
+		}
+		text := oneLine(p.text)
+		listed := slices.ContainsFunc(figures, func(f figure) bool {
+			return f.page == p.page && strings.Contains(text, oneLine(unmarked.Replace(f.says)))
+		})
+		for phrase := range otherwiseShown {
+			listed = listed || strings.Contains(text, phrase)
+		}
+		for phrase := range unclaimed {
+			if strings.Contains(text, phrase) {
+				delete(unused, phrase)
+				listed = true
+			}
+		}
+		if !listed {
+			t.Errorf("%s: nothing shows %q: %s", p.page, oneLine(number), text)
+		}
+	}
+	for phrase := range unused {
+		t.Errorf("no number is in %q: remove it from this test", phrase)
+	}
+}
+
+// unclaimed are phrases of passages whose numbers are an example, an instruction or another program's, or are shown
+// where the reason says.
+var unclaimed = map[string]string{
+	"A pass at 5 % says little about 50 %":                  "an example",
+	"and each weight lasts 30 seconds":                      "how the benchmark is set up, in e2e/bench",
+	"with a hold of 10 seconds each; promoted.":             "how the benchmark is set up, in e2e/bench",
+	"the new content starts at 0 % with the first step":     "no traffic, TestADelegatedReleaseEndsWellWhateverHappens",
+	"with its 95 % interval":                                "the usual interval",
+	"and below 100 % `HTTPRouteRequestPercentageMirror`":    "the Gateway API's",
+	"`mirror` below 100 % where the API can't say it":       "the Gateway API's",
+	"wait for some 15 to 20 s, until another manager":       "controller-runtime's lease of 15 s, and its retries",
+	"wait for about two seconds: it gives the lease back":   "controller-runtime's retries every 2 s",
+	"take headers of 16 kB, if tokens have many groups":     "an instruction",
+	"Delete the Deployment half a minute after that":        "an instruction",
+	"Wait half a minute, so that every node and gateway":    "an instruction",
+	"4. Wait half a minute, so that clients of the proxies": "an instruction",
+	"The third number in a row above 0.8 seconds":           "the limit of the example",
+	"The seven weights are 1, 2, 4, 8, 16, 32 and 50 %":     "the weights of the example, which its test prints",
+	"A canary that grows from 5 % to 50 % gets half":        "an example",
+	"the programs are compiled from Go modules":             "how long a machine compiles",
+	"in two to five seconds and without root":               "how long a machine starts etcd",
+	"that waits five seconds before it stops accepting":     "the app's",
+	"A window takes about 100 bytes":                        "MaxText in the table of figures, divided by 500 windows",
+	"the canary gets 95 % of the traffic":                   "100 less the holdout in the table of figures",
+	"not every day has 24 hours":                            "the calendar's",
+	"a window of 8 hours is open for 8 hours":               "an example",
+	"Traefik follows EndpointSlices with the same two":      "Traefik's",
+	"512 MiB were not enough for 1,000 requests a second":   "seen with Traefik",
+	"as quantities: `10m` is 10 ms":                         "the API server's quantities",
+	"It takes ten minutes. You need a cluster":              "how long a reader takes",
+}
+
 // otherwiseShown are phrases of passages whose limits are not Serin's, or are no limits.
 var otherwiseShown = map[string]string{
 	"Latencies are counted in buckets":                  "says what a p99 is",
@@ -372,4 +438,26 @@ var figures = []figure{
 	{"docs/runbooks.md", "served different generations for «five minutes»", "charts/serin/files/monitoring/rules.yaml", "(serin_proxy_generation) > 0' for: «5m»"},
 	{"docs/runbooks.md", "waited for evidence for «half an hour»", "charts/serin/files/monitoring/rules.yaml", "WaitingForEvidence\"}) > 0' for: «30m»"},
 	{"docs/runbooks.md", "In more than «ten» of the last 15 minutes", "charts/serin/files/monitoring/rules.yaml", "[15m:1m]) > «10»'"},
+
+	{"docs/analysis.md", "Fail after «two minutes»", "analysis/refusals/refusals.go", "Limit = «2 * time.Minute»"},
+	{"docs/metrics.md", "(analysis.md#what-the-proxies-refuse) for «two minutes»", "analysis/refusals/refusals.go", "Limit = «2 * time.Minute»"},
+	{"docs/runbooks.md", "(analysis.md#what-the-proxies-refuse) after «two minutes»", "analysis/refusals/refusals.go", "Limit = «2 * time.Minute»"},
+	{"docs/canaryrelease.md", "| «1» % on every port of every Service", "controllers/release/helmrelease/weights.go", "defaultWeight = «1»"},
+	{"docs/canaryrelease.md", "| «1» % on each of its ports", "controllers/release/helmrelease/weights.go", "defaultWeight = «1»"},
+	{"docs/canaryrelease.md", "| «1» % on that port", "controllers/release/helmrelease/weights.go", "defaultWeight = «1»"},
+	{"docs/differences.md", "(canaryrelease.md#what-gets-traffic) gets «1» %", "controllers/release/helmrelease/weights.go", "defaultWeight = «1»"},
+	{"docs/canaryrelease.md", "an upgrade that has taken «ten minutes»", "controllers/canaryrelease/child/releases.go", "upgradeKeep = «10 * time.Minute»"},
+	{"docs/canaryrelease.md", "and a deletion waits «ten minutes»", "controllers/release/helmrelease/deprecate.go", "routerTimeout = «10 * time.Minute»"},
+	{"docs/how-to/blue-green.md", "no others; kube-proxies had «5 s»;", "controllers/release/deployment/preview.go", "PreviewSettle = «5 * time.Second»"},
+	{"docs/recording.md", "a step that took «half a minute»", "controllers/release/debounce.go", "quietTime = «30 * time.Second»"},
+	{"docs/replay.md", "or all but «5» % before", "analysis/policy/course.go", "Holdout = «5»"},
+	{"docs/how-to/stop-using-it.md", "«five seconds»", "traffic/selector/router.go", "DefaultSettle = «5 * time.Second»"},
+	{"docs/tutorials/first-release.md", "After «two minutes» it gets half", "docs/tutorials/first-release.md", "{weight: 10, hold: «2m»}"},
+	{"docs/tutorials/first-release.md", "after «five» more", "docs/tutorials/first-release.md", "{weight: 50, hold: «5»m}"},
+	{"examples/canary/README.md", "is released with «10» % and", "examples/canary/rollout.yaml", "{weight: «10», hold"},
+	{"examples/canary/README.md", "and then «50» % of", "examples/canary/rollout.yaml", "{weight: «50», hold"},
+	{"examples/failed-analysis/README.md", "rolled back over «ten minutes»", "examples/failed-analysis/rollout.yaml", "rollBackOver: «10m»"},
+	{"examples/ramp/README.md", "doubles from «1» % to", "examples/ramp/rollout.yaml", "{from: «1», to"},
+	{"examples/ramp/README.md", "to «50» %, with", "examples/ramp/rollout.yaml", ", to: «50», times"},
+	{"examples/ramp/README.md", "with «three minutes» for each", "examples/ramp/rollout.yaml", "every: «3m»"},
 }

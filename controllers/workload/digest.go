@@ -4,7 +4,6 @@ package workload
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"hash"
@@ -18,12 +17,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Digest of a pod template.
+type Digest [sha256.Size]byte
+
 // TemplateDigest is equal for two templates that SameTemplate calls the same. It holds
 // within one process only: another version of the API types may make another one.
-func TemplateDigest(t *corev1.PodTemplateSpec) string {
+func TemplateDigest(t *corev1.PodTemplateSpec) Digest {
 	d := digest{sha256.New()}
 	d.value(reflect.ValueOf(*withoutHash(t)))
-	return base64.RawStdEncoding.EncodeToString(d.Sum(nil))
+	return Digest(d.Sum(nil))
 }
 
 // digest writes values so that no two that differ are written alike. What is written of a

@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"maps"
 	"math/rand"
 	"reflect"
 	"testing"
@@ -11,11 +12,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -137,7 +140,7 @@ func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 		}
 	}
 	want := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{
-		Name: "digest:" + TemplateDigest(&wanted), Labels: wanted.Labels, Annotations: map[string]string{v1alpha1.AnnotationConfiguration: "ConfigMap/app=app-1"},
+		Name: nameOf(TemplateDigest(&wanted)), Labels: wanted.Labels, Annotations: map[string]string{v1alpha1.AnnotationConfiguration: "ConfigMap/app=app-1"},
 	}}
 	if diff := cmp.Diff(want, reduced.Spec.Template); diff != "" {
 		t.Errorf("kept of the template (-want +got):\n%s", diff)
@@ -152,5 +155,53 @@ func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 	forged.Spec.Template.Name = reduced.Spec.Template.Name
 	if HasTemplate(&wanted)(forged) {
 		t.Error("a name that a user wrote stands for the template")
+	}
+}
+
+// Watchers are given what the cache keeps, and readers a copy of it.
+func TestMetadataOfACachedReplicaSetAreThoseOfTheAPI(t *testing.T) {
+	owner := func(uid types.UID, controller *bool) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "website", UID: uid, Controller: controller, BlockOwnerDeletion: controller}
+	}
+	hash := map[string]string{"app": "website", "pod-template-hash": "abc"}
+	for name, change := range map[string]func(*appsv1.ReplicaSet){
+		"no label and no owner":         func(*appsv1.ReplicaSet) {},
+		"labels":                        func(rs *appsv1.ReplicaSet) { rs.Labels, rs.Spec.Template.Labels = hash, maps.Clone(hash) },
+		"labels of the template alone":  func(rs *appsv1.ReplicaSet) { rs.Spec.Template.Labels = hash },
+		"other labels of the template":  func(rs *appsv1.ReplicaSet) { rs.Labels, rs.Spec.Template.Labels = hash, map[string]string{"app": "x"} },
+		"a controller":                  func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = []metav1.OwnerReference{owner("a", new(true))} },
+		"an owner that does not own it": func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = []metav1.OwnerReference{owner("a", new(false))} },
+		"an owner that says nothing":    func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = []metav1.OwnerReference{owner("a", nil)} },
+		"two owners": func(rs *appsv1.ReplicaSet) {
+			rs.OwnerReferences = []metav1.OwnerReference{owner("a", new(true)), owner("b", nil)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "website-abc", Namespace: "shop", UID: "rs", ResourceVersion: "7"}}
+			change(whole)
+			kept := Reduce(whole.DeepCopy())
+			watched, err := meta.Accessor(kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied, ok := kept.DeepCopyObject().(*appsv1.ReplicaSet)
+			if !ok {
+				t.Fatal("a copy is no ReplicaSet")
+			}
+			if diff := cmp.Diff(whole.Spec.Template.Labels, copied.Spec.Template.Labels); diff != "" {
+				t.Errorf("labels of the template (-want +got):\n%s", diff)
+			}
+			for _, got := range []metav1.Object{watched, watched.(metav1.ObjectMetaAccessor).GetObjectMeta(), copied} {
+				if diff := cmp.Diff(whole.Labels, got.GetLabels()); diff != "" {
+					t.Errorf("labels (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(whole.OwnerReferences, got.GetOwnerReferences()); diff != "" {
+					t.Errorf("owners (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(metav1.GetControllerOf(whole), metav1.GetControllerOf(got)); diff != "" {
+					t.Errorf("controller (-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }

@@ -3,7 +3,9 @@
 package workload
 
 import (
+	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 	"unique"
 
@@ -12,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -22,26 +23,49 @@ import (
 const reducedPrefix = "digest:"
 
 // reduced is a ReplicaSet in a cache. An [appsv1.ReplicaSet] has room for a whole pod template,
-// used or not, which is more than half of it.
+// used or not, which is more than half of it. The metadata are without the labels, and without
+// the owner where there is one.
 type reduced struct {
 	metav1.ObjectMeta
 
-	replicas    *int32
-	template    string // its name, which has the digest
-	labels      map[string]string
-	annotations map[string]string
-	status      appsv1.ReplicaSetStatus
+	owner                  unique.Handle[metav1.OwnerReference]
+	labels, templateLabels []label
+	replicas               *int32
+	template               Digest
+	annotations            map[string]string // of the template
+	status                 appsv1.ReplicaSetStatus
 }
+
+// label is one of a few: a map has room for eight at least.
+type label struct{ key, value string }
 
 // GetObjectKind implements runtime.Object.
 func (*reduced) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor.
+func (r *reduced) GetObjectMeta() metav1.Object { return r }
+
+// GetLabels makes those of the ReplicaSet.
+func (r *reduced) GetLabels() map[string]string { return made(r.labels) }
+
+// GetOwnerReferences makes those of the ReplicaSet.
+func (r *reduced) GetOwnerReferences() []metav1.OwnerReference {
+	if r.owner == (unique.Handle[metav1.OwnerReference]{}) {
+		return r.OwnerReferences
+	}
+	return []metav1.OwnerReference{r.owner.Value()}
+}
 
 // DeepCopyObject is the ReplicaSet, as readers of a cache are given it. What it points to is the
 // cache's, which no reader of ReplicaSets changes: a namespace has many, and all are read at once.
 func (r *reduced) DeepCopyObject() runtime.Object {
 	rs := &appsv1.ReplicaSet{ObjectMeta: r.ObjectMeta, Status: r.status}
+	rs.Labels, rs.OwnerReferences = r.GetLabels(), r.GetOwnerReferences()
 	rs.Spec.Replicas = r.replicas
-	rs.Spec.Template.ObjectMeta = metav1.ObjectMeta{Name: r.template, Labels: r.labels, Annotations: r.annotations}
+	rs.Spec.Template.ObjectMeta = metav1.ObjectMeta{Name: nameOf(r.template), Labels: rs.Labels, Annotations: r.annotations}
+	if !slices.Equal(r.labels, r.templateLabels) {
+		rs.Spec.Template.Labels = made(r.templateLabels)
+	}
 	return rs
 }
 
@@ -52,41 +76,59 @@ func (r *reduced) DeepCopyObject() runtime.Object {
 // once.
 func Reduce(rs *appsv1.ReplicaSet) runtime.Object {
 	t := &rs.Spec.Template
-	r := &reduced{
-		ObjectMeta: rs.ObjectMeta, replicas: rs.Spec.Replicas, template: reducedPrefix + TemplateDigest(t), status: rs.Status,
+	r := &reduced{ObjectMeta: rs.ObjectMeta, replicas: rs.Spec.Replicas, template: TemplateDigest(t), status: rs.Status}
+	r.Namespace, r.Labels = unique.Make(rs.Namespace).Value(), nil
+	r.labels, r.templateLabels = interned(rs.Labels), interned(t.Labels)
+	if slices.Equal(r.labels, r.templateLabels) {
+		r.templateLabels = r.labels
 	}
-	r.Namespace, r.Labels = unique.Make(rs.Namespace).Value(), interned(rs.Labels)
-	r.labels = shared(t.Labels, r.Labels)
 	if copies, found := t.Annotations[v1alpha1.AnnotationConfiguration]; found {
 		r.annotations = map[string]string{v1alpha1.AnnotationConfiguration: copies}
 	}
-	for i := range r.OwnerReferences {
-		o := &r.OwnerReferences[i]
-		o.APIVersion, o.Kind, o.Name = unique.Make(o.APIVersion).Value(), unique.Make(o.Kind).Value(), unique.Make(o.Name).Value()
-		o.UID = types.UID(unique.Make(string(o.UID)).Value())
+	if len(rs.OwnerReferences) == 1 {
+		owner := rs.OwnerReferences[0]
+		owner.Controller, owner.BlockOwnerDeletion = shared(owner.Controller), shared(owner.BlockOwnerDeletion)
+		r.owner, r.OwnerReferences = unique.Make(owner), nil
 	}
 	return r
 }
 
-// interned is a map of texts that many objects have.
-func interned(m map[string]string) map[string]string {
-	if m == nil {
-		return nil
-	}
-	out := make(map[string]string, len(m))
-	for key, value := range m {
-		out[unique.Make(key).Value()] = unique.Make(value).Value()
+// interned are texts that many objects have, in order.
+func interned(m map[string]string) []label {
+	out := make([]label, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, label{unique.Make(key).Value(), unique.Make(m[key]).Value()})
 	}
 	return out
 }
 
-// shared is the second map where the first is equal to it.
-func shared(m, known map[string]string) map[string]string {
-	if maps.Equal(m, known) {
-		return known
+// made is the map of labels.
+func made(labels []label) map[string]string {
+	if len(labels) == 0 {
+		return nil
 	}
-	return interned(m)
+	out := make(map[string]string, len(labels))
+	for _, l := range labels {
+		out[l.key] = l.value
+	}
+	return out
 }
+
+var isTrue, isFalse = true, false
+
+// shared is the same for equal values, so that owners with them are equal.
+func shared(b *bool) *bool {
+	switch {
+	case b == nil:
+		return nil
+	case *b:
+		return &isTrue
+	}
+	return &isFalse
+}
+
+// nameOf is the name of a template that was reduced.
+func nameOf(d Digest) string { return reducedPrefix + base64.RawStdEncoding.EncodeToString(d[:]) }
 
 // isReduced reports whether a ReplicaSet has no more than a digest of its template. All of the
 // API have containers.
@@ -104,7 +146,7 @@ func HasTemplate(t *corev1.PodTemplateSpec) func(*appsv1.ReplicaSet) bool {
 			return SameTemplate(&rs.Spec.Template, t)
 		}
 		if reduced == "" {
-			reduced = reducedPrefix + TemplateDigest(t)
+			reduced = nameOf(TemplateDigest(t))
 		}
 		return rs.Spec.Template.Name == reduced
 	}

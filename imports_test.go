@@ -76,7 +76,7 @@ var layers = []layer{
 	{folder: "controllers/release/versions", imports: []string{"./api", "./controllers/kit"}, pure: true},
 	{folder: "controllers/configrevision", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/canaryrelease/chart", imports: []string{"./controllers/canaryrelease/chart/compare", "./controllers/canaryrelease/releases", "github.com/santhosh-tekuri/jsonschema/v6", "helm.sh/helm/v4", "k8s.io", "sigs.k8s.io/yaml"}},
-	{folder: "controllers/canaryrelease/child", imports: []string{"./controllers/canaryrelease/releases", "./poll/fair", "golang.org/x/sys", "k8s.io/client-go"}},
+	{folder: "controllers/canaryrelease/child", imports: []string{"./controllers/canaryrelease/releases", "./poll/fair", "golang.org/x/sys", "k8s.io/apimachinery/pkg/types", "k8s.io/client-go"}},
 	{folder: "controllers/canaryrelease/releases", imports: []string{"k8s.io"}},
 	{folder: "controllers/canaryrelease/chart/compare", imports: []string{"./controllers/workload", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
 	{folder: "controllers/trafficsplit", imports: append(controller("trafficsplit"), "./traffic/resolve")},

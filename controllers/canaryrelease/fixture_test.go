@@ -65,11 +65,9 @@ type helm struct {
 	c       *cluster
 	copies  bool
 	failure error
-	// queued is whether the last upgrade waits for its turn.
-	queued bool
-	// meanwhile happens while an upgrade waits.
-	meanwhile func()
-	request   releases.Request
+	// turn is what an upgrade that waits is called by; nil when none waits.
+	turn    func()
+	request releases.Request
 	// unreadable is why the records can't be read.
 	unreadable error
 	// exceeded is the limit that a proposal meets.
@@ -115,10 +113,11 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	if err := h.c.call("helm upgrade"); err != nil {
 		return err
 	}
-	h.queued = r.Queue
-	if h.meanwhile != nil {
-		h.meanwhile()
+	if errors.As(h.failure, new(releases.BusyError)) {
+		h.turn = r.Turn
+		return h.failure
 	}
+	h.turn = nil
 	if err := r.Still(ctx); err != nil {
 		return err
 	}
@@ -133,6 +132,8 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	d.Spec.Template = h.template()
 	return h.c.Update(ctx, d)
 }
+
+func (h *helm) Withdraw(types.UID) { h.turn = nil }
 
 func key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,9 +47,9 @@ type knowledge struct {
 	exceededAt  time.Time
 	failure     string
 	failedAt    time.Time
-	// waits is what the upgrade waited for at waitedAt; "" when Helm was called.
-	waits    string
-	waitedAt time.Time
+	// waits is what the upgrade waits for until its turn comes; "" when Helm was called.
+	waits string
+	turn  *atomic.Bool
 	// denied are the rights that were lacking to delete copies.
 	denied map[v1alpha1.CanaryCopy]string
 	// measured are the Services whose traffic is counted, by name.
@@ -106,10 +107,13 @@ func (m *memory) forget(key client.ObjectKey) knowledge {
 func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	k, cr := s.helm, s.CanaryRelease
 	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
-		k.failure, k.failedAt, k.waits, k.waitedAt = "", time.Time{}, "", time.Time{} // of an adoption that was withdrawn
+		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
+		r.withdraw(k)
 	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
-	s.UpgradeWaits, s.UpgradeWaitedAt = k.waits, k.waitedAt
+	if k.turn != nil && !k.turn.Load() {
+		s.UpgradeWaits = k.waits
+	}
 	if cr.Spec.Release == "" { // what is left of one that is gone does not say it
 		s.Release = helmrelease.Release{Presence: kit.Absent}
 		return
@@ -239,17 +243,22 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	brief, cancel := bounds.Within(ctx)
 	defer cancel()
 	request, err := r.request(brief, s.CanaryRelease)
+	turn := &atomic.Bool{}
 	if err == nil {
-		err = r.unchanged(brief, s.CanaryRelease, request)
-	}
-	if err == nil {
-		request.Queue = k.waits != "" // the status says that it waits
-		request.Still = func(ctx context.Context) error { return r.still(ctx, s.CanaryRelease) }
+		request.Turn = func() {
+			turn.Store(true)
+			r.enqueue(client.ObjectKeyFromObject(s.CanaryRelease))
+		}
+		request.Still = func(ctx context.Context) error {
+			ctx, cancel := bounds.Within(ctx)
+			defer cancel()
+			return r.unchanged(ctx, s.CanaryRelease, request)
+		}
 		err = r.options.Releases.Adopt(ctx, request)
 	}
-	k.failure, k.failedAt, k.waits, k.waitedAt = "", time.Time{}, "", time.Time{}
+	k.failure, k.failedAt, k.waits, k.turn = "", time.Time{}, "", nil
 	if busy, waits := errors.AsType[releases.BusyError](err); waits {
-		k.waits, k.waitedAt = busy.Error(), r.options.Clock.Now()
+		k.waits, k.turn = busy.Error(), turn
 	} else if err != nil {
 		k.failure, k.failedAt = safe(err), r.options.Clock.Now()
 		r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
@@ -257,20 +266,12 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	return errAgain
 }
 
-// still is an error when the spec is another by now, or gone: a turn can come half an hour
-// later, and the upgrade may be withdrawn.
-func (r *Reconciler) still(ctx context.Context, cr *v1alpha1.CanaryRelease) error {
-	ctx, cancel := bounds.Within(ctx)
-	defer cancel()
-	now := &v1alpha1.CanaryRelease{}
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(cr), now)
-	if err != nil && client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("the CanaryRelease could not be read: %w", err)
+// withdraw gives up the place of an upgrade that waits.
+func (r *Reconciler) withdraw(k *knowledge) {
+	if k.turn != nil {
+		r.options.Releases.Withdraw(k.uid)
+		k.waits, k.turn = "", nil
 	}
-	if err != nil || now.UID != cr.UID || now.Generation != cr.Generation {
-		return releases.BusyError("the CanaryRelease was changed while it waited")
-	}
-	return nil
 }
 
 // unchanged is an error when the values are not those any more that the canary has: what

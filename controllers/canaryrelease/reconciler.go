@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -60,11 +61,13 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	options  Options
 	helm     memory
+	// enqueue has one reconciled.
+	enqueue func(types.NamespacedName)
 }
 
 // New returns a Reconciler that reads and writes through c.
 func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, options: o, helm: memory{known: map[client.ObjectKey]*knowledge{}}}
+	return &Reconciler{client: c, recorder: recorder, options: o, helm: memory{known: map[client.ObjectKey]*knowledge{}}, enqueue: func(types.NamespacedName) {}}
 }
 
 // Reconcile observes, decides, reports and acts, in this order: what was decided is on
@@ -81,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		again, left, err := r.restoreOrphans(brief, req.NamespacedName, nil)
 		if !left {
 			known := r.helm.forget(req.NamespacedName)
+			r.withdraw(&known)
 			r.forgetTraffic(req.Namespace, &known)
 		}
 		return again, err

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -185,37 +186,66 @@ func TestAnUpgradeThatWaitsForItsTurnIsNoFailure(t *testing.T) {
 	c.helm.failure = releases.BusyError("Helm upgrades other releases")
 	c.transition(v1alpha1.CanaryTransitionAdopted)
 	c.run(12)
-	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopting || !strings.Contains(ready.Message, "waits for its turn, or has begun by now: Helm upgrades other releases") {
-		t.Fatalf("%+v", ready)
-	}
-	was, calls, tries := len(c.writes), c.names["helm upgrade"], c.canaryRelease().Status.Release.UpgradeTries
-	c.run(4)
-	if got := c.names["helm upgrade"] - calls; got < 2 || !c.helm.queued {
-		t.Errorf("in twelve seconds it called Helm %d times, in the queue: %t", got, c.helm.queued)
-	}
-	if len(c.writes) != was || tries != 1 {
-		t.Errorf("while it waits it counts %d tries and writes %v", tries, c.writes[was:])
+	c.wantWaiting()
+	was, calls := len(c.writes), c.names["helm upgrade"]
+	c.run(20)
+	if got := c.names["helm upgrade"] - calls; got > 0 || len(c.writes) != was {
+		t.Errorf("while it waits it calls Helm %d times and writes %v", got, c.writes[was:])
 	}
 	for len(c.events.Events) > 0 {
 		if e := <-c.events.Events; strings.HasPrefix(e, corev1.EventTypeWarning) {
 			t.Error(e)
 		}
 	}
+	var enqueued []types.NamespacedName
+	c.r.enqueue = func(name types.NamespacedName) { enqueued = append(enqueued, name) }
 	c.helm.failure = nil
+	c.helm.turn()
+	if diff := cmp.Diff([]types.NamespacedName{key("try")}, enqueued); diff != "" {
+		t.Errorf("when its turn comes, these are looked at (-want +got):\n%s", diff)
+	}
 	c.run(20)
 	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted {
 		t.Errorf("%+v", ready)
 	}
 }
 
+func (c *cluster) wantWaiting() {
+	c.Helper()
+	r := c.canaryRelease().Status.Release
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopting || !strings.Contains(ready.Message, "waits for its turn: Helm upgrades other releases") || r.UpgradeTries != 0 || r.LastTryAt != nil {
+		c.Errorf("it says %+v, on record is %+v", ready, r)
+	}
+}
+
+func TestAnUpgradeThatWaitedSaysSoAfterARestartOfTheOperator(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.failure = releases.BusyError("Helm upgrades other releases")
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	c.wantWaiting()
+	c.r = New(c.r.client, c.events, c.r.options)
+	for range 3 {
+		c.reconcile()
+		if ready := c.ready(); ready.Reason == v1alpha1.ReasonUpgradeFailed {
+			t.Errorf("%+v", ready)
+		}
+	}
+	c.wantWaiting()
+}
+
 func TestAnUpgradeThatIsWithdrawnWhileItWaitsIsNotMade(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
 	was := c.helm.Newest
-	c.helm.meanwhile = func() { c.transition(v1alpha1.CanaryTransitionDeprecated) }
+	c.helm.failure = releases.BusyError("Helm upgrades other releases")
 	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	c.helm.failure = nil
+	c.transition(v1alpha1.CanaryTransitionDeprecated)
 	c.run(20)
-	if c.names["helm upgrade"] != 1 || c.helm.Newest != was {
+	if c.names["helm upgrade"] != 1 || c.helm.Newest != was || c.helm.turn != nil {
 		t.Errorf("Helm was called %d times, and made revision %d", c.names["helm upgrade"], c.helm.Newest)
 	}
 	if d := c.canaryRelease().Status.Decision; d == nil || d.EndedAt == nil {

@@ -263,25 +263,6 @@ func TestATarpitTakesItsShare(t *testing.T) {
 	}
 }
 
-func TestWhoDoesNotWaitGetsAFreeSlotOnly(t *testing.T) {
-	s := NewSlots(Limits{Slots: 2, PerNamespace: 1})
-	_, release, err := s.TryAcquire(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.TryAcquire(t.Context(), "a"); !errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
-	release()
-	if _, release, err = s.TryAcquire(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	release()
-	if loads := s.Loads(); len(loads) != 0 {
-		t.Errorf("%v are left", loads)
-	}
-}
-
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	s := NewSlots(Limits{Slots: 1, PerNamespace: 1, Waiting: 1})
 	_, release, err := s.Acquire(t.Context(), "a")
@@ -292,6 +273,9 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, _, err := s.Acquire(ended, "b"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+	if load := s.Loads()["b"]; load.Waiting != 0 {
+		t.Fatalf("it is left in the queue: %+v", load)
 	}
 	got := make(chan error, 1)
 	go func() {

@@ -79,6 +79,21 @@ func TestATaskThatOverstayedAndHasEndedIsNotRecalled(t *testing.T) {
 	}
 }
 
+func TestATaskThatHasLeftIsNoneOfThoseThatAreToLeave(t *testing.T) {
+	q := NewQueue[string](Limits{Slots: 1, Keep: time.Minute})
+	q.Join("a", "a1")
+	for _, next := range []string{"b1", "c1", "d1"} {
+		given := give(q)
+		task := strings.TrimPrefix(given[0], "+")
+		q.Overstay(task)
+		q.Join(next[:1], next)
+		if got, recalled := q.Recall(); !recalled || got != task {
+			t.Fatalf("for %s, %q is recalled, want %s", next, got, task)
+		}
+		q.Leave(task)
+	}
+}
+
 // Three namespaces have tasks that never end, more of them than they may have, and begin again
 // whenever one is stopped. Each task of a fourth begins after the time at most for which
 // others keep a slot, and ends undisturbed.
@@ -168,21 +183,6 @@ func TestTasksThatEndJustInTimeDelayAnotherNoLonger(t *testing.T) {
 		release()
 		stop()
 		synctest.Wait()
-	})
-}
-
-func TestAnAttemptThatDoesNotWaitStopsNoTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewSlots(Limits{Slots: 1, Keep: time.Minute})
-		held, release, err := s.Acquire(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer release()
-		time.Sleep(time.Hour)
-		if _, _, err := s.TryAcquire(t.Context(), "b"); !errors.Is(err, ErrBusy) || held.Err() != nil {
-			t.Errorf("%v; the task: %v", err, held.Err())
-		}
 	})
 }
 

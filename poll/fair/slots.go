@@ -22,48 +22,96 @@ type Slots struct {
 	keep  time.Duration
 	mu    sync.Mutex
 	queue *Queue[*task]
+	// places are the tasks of Claim without a slot, or with one that was not fetched yet.
+	places map[string]*task
 }
 
 // task is told once that it has a slot, and may be told to stop, both under the lock.
 type task struct{ start, stop func() }
 
+// claimWithin is for how long a slot is kept for who has a place.
+const claimWithin = time.Minute
+
 // NewSlots makes slots that are all free.
 func NewSlots(limits Limits) *Slots {
-	return &Slots{keep: limits.Keep, queue: NewQueue[*task](limits)}
+	return &Slots{keep: limits.Keep, queue: NewQueue[*task](limits), places: map[string]*task{}}
 }
 
 // Acquire waits for a slot until the context ends. It returns the context of the task, which
 // may end by ErrRecalled, and what frees the slot again.
 func (s *Slots) Acquire(ctx context.Context, namespace string) (held context.Context, release func(), err error) {
-	return s.acquire(ctx, namespace, s.queue.Full)
-}
-
-// TryAcquire is Acquire for who does not wait: ErrBusy says that there is no slot now. It
-// recalls no task.
-func (s *Slots) TryAcquire(ctx context.Context, namespace string) (held context.Context, release func(), err error) {
-	return s.acquire(ctx, namespace, func(namespace string) bool { return !s.queue.may(namespace) })
-}
-
-func (s *Slots) acquire(ctx context.Context, namespace string, refuse func(string) bool) (context.Context, func(), error) {
-	held, cancel := context.WithCancelCause(ctx)
 	woken := make(chan struct{})
-	t := &task{start: func() { close(woken) }, stop: func() { cancel(ErrRecalled) }}
-	if !s.join(namespace, t, refuse) {
-		cancel(nil)
+	t := &task{start: func() { close(woken) }}
+	if !s.join(namespace, t, s.queue.Full) {
 		return nil, nil, ErrBusy
 	}
-	release := sync.OnceFunc(func() { s.leave(t); cancel(nil) })
 	select {
 	case <-woken:
 	case <-ctx.Done():
-		release()
+		s.leave(t)
 		return nil, nil, ctx.Err()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held, release = s.begin(ctx, t)
+	return held, release, nil
+}
+
+// begin is the context of a task that has a slot, and what ends it. The lock is held.
+func (s *Slots) begin(ctx context.Context, t *task) (held context.Context, release func()) {
+	held, cancel := context.WithCancelCause(ctx)
+	t.stop = func() { cancel(ErrRecalled) }
+	end := sync.OnceFunc(func() { s.leave(t); cancel(nil) })
 	if s.keep == 0 {
-		return held, release, nil
+		return held, end
 	}
 	timer := time.AfterFunc(s.keep, func() { s.overstay(t) })
-	return held, func() { timer.Stop(); release() }, nil
+	return held, func() { timer.Stop(); end() }
+}
+
+// Claim is Acquire for who comes again instead of waiting: ErrBusy says that its turn has not
+// come. The key keeps its place. When the turn comes, ready is called, which must not block, and
+// the slot is kept for claimWithin for the next Claim. The place is lost then.
+func (s *Slots) Claim(ctx context.Context, namespace, key string, ready func()) (held context.Context, release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.places[key]
+	if t == nil {
+		t = &task{start: func() {}}
+		s.places[key] = t
+		s.queue.Join(namespace, t)
+		s.wake()
+	}
+	if _, given := s.queue.holds[t]; !given {
+		t.start = func() {
+			time.AfterFunc(claimWithin, func() { s.lapse(key, t) })
+			ready()
+		}
+		return nil, nil, ErrBusy
+	}
+	delete(s.places, key)
+	held, release = s.begin(ctx, t)
+	return held, release, nil
+}
+
+// Drop gives up the place of a key, if it has one.
+func (s *Slots) Drop(key string) {
+	s.mu.Lock()
+	t := s.places[key]
+	s.mu.Unlock()
+	s.lapse(key, t)
+}
+
+// lapse gives up a place that was not claimed.
+func (s *Slots) lapse(key string, t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t == nil || s.places[key] != t {
+		return
+	}
+	delete(s.places, key)
+	s.queue.Leave(t)
+	s.wake()
 }
 
 // Go does something in a goroutine of its own once it has a slot, and frees the slot after it.

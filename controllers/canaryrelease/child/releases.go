@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -42,7 +43,7 @@ const upgradeKeep = 10 * time.Minute
 
 var (
 	renderSlots  = fair.Limits{Slots: 2, PerNamespace: 1, Waiting: 3}
-	upgradeSlots = fair.Limits{Slots: 3, PerNamespace: 1, Waiting: 1, Keep: upgradeKeep}
+	upgradeSlots = fair.Limits{Slots: 3, PerNamespace: 1, Keep: upgradeKeep}
 )
 
 // Options of Releases.
@@ -107,7 +108,12 @@ func (r *Releases) Get(ctx context.Context, namespace, release string) (releases
 
 // Propose compares the release as it is with the candidate.
 func (r *Releases) Propose(ctx context.Context, q releases.Request) (releases.Proposal, error) {
-	answer, err := r.call(ctx, r.renders, releases.MethodPropose, q)
+	held, release, err := r.renders.Acquire(ctx, q.Namespace)
+	if err != nil {
+		return releases.Proposal{}, errBusy
+	}
+	defer release()
+	answer, err := r.call(held, releases.MethodPropose, q)
 	if err != nil {
 		return releases.Proposal{}, err
 	}
@@ -117,27 +123,29 @@ func (r *Releases) Propose(ctx context.Context, q releases.Request) (releases.Pr
 	return *answer.Proposal, nil
 }
 
-// Adopt upgrades the release to the candidate.
-func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
-	_, err := r.call(ctx, r.grades, releases.MethodAdopt, q)
-	return err
-}
+const errBusy = releases.BusyError("Helm is called for other CanaryReleases first")
 
-func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q releases.Request) (releases.Answer, error) {
-	acquire := slots.Acquire
-	if method == releases.MethodAdopt && !q.Queue {
-		acquire = slots.TryAcquire
-	}
-	held, release, err := acquire(ctx, q.Namespace)
+// Adopt upgrades the release to the candidate. It does not wait for its turn: a namespace can
+// have others wait for long, who would take all workers of the controller.
+func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
+	held, release, err := r.grades.Claim(ctx, q.Namespace, string(q.UID), q.Turn)
 	if err != nil {
-		return releases.Answer{}, releases.BusyError("Helm is called for other CanaryReleases first")
+		return errBusy
 	}
 	defer release()
 	if q.Still != nil {
 		if err := q.Still(held); err != nil {
-			return releases.Answer{}, err
+			return err
 		}
 	}
+	_, err = r.call(held, releases.MethodAdopt, q)
+	return err
+}
+
+// Withdraw gives up the place of an upgrade.
+func (r *Releases) Withdraw(uid types.UID) { r.grades.Drop(string(uid)) }
+
+func (r *Releases) call(held context.Context, method string, q releases.Request) (releases.Answer, error) {
 	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})
 	if err != nil {
 		return releases.Answer{}, releases.Failure("the call of Helm can't be encoded")

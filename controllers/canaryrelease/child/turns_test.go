@@ -5,39 +5,80 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 	"github.com/serin-dev/serin/poll/fair"
 )
 
-func TestACallThatOthersComeBeforeIsNotMadeAndNoFailure(t *testing.T) {
+// As many hostile namespaces wait as the controller has workers: an upgrade that waits holds none.
+func TestUpgradesThatWaitHoldNoWorker(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	var running []func()
 	for _, namespace := range []string{"a", "b", "c"} {
 		_, release, err := r.grades.Acquire(t.Context(), namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer release()
+		running = append(running, release)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, adopt := range map[string]func() error{
-		"another namespace has the slots":     func() error { return r.Adopt(t.Context(), releases.Request{Namespace: "d"}) },
-		"its own has one":                     func() error { return r.Adopt(t.Context(), releases.Request{Namespace: "a"}) },
-		"it waits in the queue until the end": func() error { return r.Adopt(ended, releases.Request{Namespace: "d", Queue: true}) },
-	} {
-		if err := adopt(); !errors.As(err, new(releases.BusyError)) {
-			t.Errorf("%s: %v", name, err)
+	var turns []string
+	ask := func(namespace string) error {
+		return r.Adopt(t.Context(), releases.Request{
+			Namespace: namespace, UID: types.UID(namespace), Turn: func() { turns = append(turns, namespace) },
+			Still: func(context.Context) error { return releases.Failure("made") },
+		})
+	}
+	var want []string
+	for n := range 32 {
+		want = append(want, fmt.Sprint("hostile", n))
+	}
+	want = append(want, "honest")
+	for range 2 { // who comes again keeps its place
+		for _, namespace := range want {
+			if err := ask(namespace); !errors.As(err, new(releases.BusyError)) {
+				t.Fatalf("%s: %v", namespace, err)
+			}
 		}
 	}
-	if n := r.grades.Loads()["d"]; n.Waiting != 0 || n.Held != 0 {
-		t.Errorf("%+v of d is left", n)
+	for n := range want {
+		if n < len(running) {
+			running[n]() // one upgrade ends, and each that has its turn ends another
+		}
+		if err := ask(turns[n]); err == nil || err.Error() != "made" {
+			t.Fatalf("%s: %v", turns[n], err)
+		}
+	}
+	if diff := cmp.Diff(want, turns); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	if loads := r.grades.Loads(); len(loads) != 0 {
+		t.Errorf("%v are left", loads)
+	}
+}
+
+func TestAnUpgradeThatIsWithdrawnHasNoTurn(t *testing.T) {
+	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1})
+	_, release, err := r.grades.Acquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Adopt(t.Context(), releases.Request{Namespace: "b", UID: "b", Turn: func() { t.Error("it has a turn") }}); !errors.As(err, new(releases.BusyError)) {
+		t.Error(err)
+	}
+	r.Withdraw("b")
+	release()
+	if loads := r.grades.Loads(); len(loads) != 0 {
+		t.Errorf("%v are left", loads)
 	}
 }
 

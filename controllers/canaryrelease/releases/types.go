@@ -65,9 +65,8 @@ type Request struct {
 	// UID and Name are those of the CanaryRelease.
 	UID  types.UID
 	Name string
-	// Queue has an upgrade wait for its turn; without it, a BusyError says at once that
-	// others come first.
-	Queue bool `json:"-"`
+	// Turn is called when an upgrade that got a BusyError may be made. It must not block.
+	Turn func() `json:"-"`
 	// Still is called when the turn has come, unless it is nil; its error ends the call.
 	Still func(context.Context) error `json:"-"`
 }
@@ -80,8 +79,10 @@ type Releases interface {
 	Propose(ctx context.Context, r Request) (Proposal, error)
 	// Adopt upgrades the release to the candidate. It is safe to repeat after a crash
 	// at any write, and returns nil when the newest revision is deployed by it. A BusyError
-	// is no failure: its turn has not come yet.
+	// is no failure: its turn has not come yet, and its place is kept.
 	Adopt(ctx context.Context, r Request) error
+	// Withdraw gives up the place of an upgrade that waits for its turn.
+	Withdraw(uid types.UID)
 }
 
 // InvalidError says that a user has to change something. Its text is safe to

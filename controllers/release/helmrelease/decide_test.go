@@ -285,31 +285,31 @@ func TestAnUpgradeThatTakesLongIsTriedAgainAWhileAfterItsEnd(t *testing.T) {
 	}
 }
 
-func TestAnUpgradeThatWaitsForItsTurnIsCalledAgainInSecondsAndCountedOnce(t *testing.T) {
+func TestAnUpgradeThatWaitsForItsTurnIsNoTry(t *testing.T) {
 	w := newWorld(t)
 	w.run(30)
 	w.failUpgrade = "before"
 	w.transition(v1alpha1.CanaryTransitionAdopted)
 	w.run(30)
 	o := w.observe()
-	was := *o.CanaryRelease.Status.Release
 	o.UpgradeFailure, o.UpgradeFailedAt = "", time.Time{}
-	o.UpgradeWaits, o.UpgradeWaitedAt = "Helm upgrades others", o.Now
-	for after, want := range map[time.Duration][]string{
-		0: nil, retryWaiting - time.Second: nil, retryWaiting: {"upgrade the Helm release"}, -time.Hour: nil,
-	} {
-		o.Now = o.UpgradeWaitedAt.Add(after)
+	o.UpgradeWaits = "Helm upgrades others"
+	tries := o.CanaryRelease.Status.Release.UpgradeTries
+	for range 3 {
 		d := Decide(o)
 		ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
-		if !slices.Equal(names(d.Actions), want) || ready.Reason != v1alpha1.ReasonAdopting || !strings.Contains(ready.Message, "Helm upgrades others") {
-			t.Errorf("after %s it does %v and says %+v", after, d.Actions, ready)
+		if len(d.Actions) > 0 || ready.Reason != v1alpha1.ReasonAdopting || !strings.Contains(ready.Message, "waits for its turn: Helm upgrades others") {
+			t.Errorf("it does %v and says %+v", d.Actions, ready)
 		}
-		if want == nil && (d.After <= 0 || d.After > retryWaiting) {
-			t.Errorf("after %s it looks again after %s", after, d.After)
+		if r := d.Status.Release; r.LastTryAt != nil || r.UpgradeTries != tries-1 {
+			t.Errorf("on record is %+v", r)
 		}
-		if diff := cmp.Diff(was, *d.Status.Release); diff != "" {
-			t.Errorf("after %s the record of tries changes:\n%s", after, diff)
-		}
+		o.CanaryRelease.Status = d.Status
+	}
+	o.UpgradeWaits = ""
+	d := Decide(o)
+	if r := d.Status.Release; !slices.Equal(names(d.Actions), []string{"upgrade the Helm release"}) || r.LastTryAt == nil || r.UpgradeTries != tries {
+		t.Errorf("when its turn comes it does %v, on record is %+v", d.Actions, r)
 	}
 }
 

@@ -30,10 +30,9 @@ type Observation struct {
 	// UpgradeFailedAt when; "" when none did.
 	UpgradeFailure  string
 	UpgradeFailedAt time.Time
-	// UpgradeWaits is what comes first, since Helm was not called for the upgrade yet, and
-	// UpgradeWaitedAt when that was found; "" when nothing does.
-	UpgradeWaits    string
-	UpgradeWaitedAt time.Time
+	// UpgradeWaits is what comes first, since Helm was not called for the upgrade yet; "" when
+	// nothing does.
+	UpgradeWaits string
 
 	// ReportedAt is when this operator last wrote the status; zero if it did not yet.
 	ReportedAt time.Time

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/kit/debounce"
 )
 
 // A failed upgrade is tried again after a while that doubles with each revision that
@@ -15,8 +14,6 @@ import (
 const (
 	retryUpgrade     = time.Minute
 	mostRetryUpgrade = time.Hour
-	// retryWaiting is after how long it is looked for a slot again.
-	retryWaiting = 5 * time.Second
 )
 
 // retryAfter is that while.
@@ -36,13 +33,12 @@ func upgrade(d *draft) {
 		r = &v1alpha1.CanaryHelmRelease{Revision: d.CanaryRelease.Spec.Version}
 		d.status.Release = r
 	}
-	if d.UpgradeWaits != "" { // the call that waits is on record already
-		d.Wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; the upgrade of release %s waits for its turn, or has begun by now: %s.", d.CanaryRelease.Spec.Release, d.UpgradeWaits)
-		if left := debounce.Left(d.UpgradeWaitedAt, retryWaiting, d.Now); left > 0 {
-			d.WakeIn(left)
-			return
+	if d.UpgradeWaits != "" {
+		// Helm was not called: an operator that begins anew must not take it for interrupted.
+		if r.LastTryAt != nil {
+			r.UpgradeTries, r.LastTryAt = max(r.UpgradeTries-1, 0), nil
 		}
-		d.Do(Upgrade{})
+		d.Wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; the upgrade of release %s waits for its turn: %s.", d.CanaryRelease.Spec.Release, d.UpgradeWaits)
 		return
 	}
 	if failed := d.UpgradeFailedAt; d.UpgradeFailure != "" && (r.LastTryAt == nil || failed.After(r.LastTryAt.Time)) {

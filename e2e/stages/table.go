@@ -60,8 +60,8 @@ var withScenarios = []string{"./controllers/canaryrelease", "./controllers/traff
 
 // longest are the packages whose tests take longest.
 var longest = []string{
-	"./proxy/agent", "./controllers/canaryrelease", "./controllers/trafficsplit", "./controllers/canaryrelease/child",
-	"./certificate", "./controllers/rollout/telemetry", "./metricsapi/source/prometheus",
+	"./proxy/agent", "./controllers/canaryrelease/child", "./metricsapi/source/prometheus", "./controllers/canaryrelease", "./controllers/trafficsplit",
+	"./certificate", "./controllers/rollout/telemetry",
 }
 
 // longestFirst has the longest packages begin first, so that no processor is idle while

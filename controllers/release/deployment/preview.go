@@ -88,7 +88,7 @@ func unseen(s *state.Snapshot, canary *kit.ReplicaSet) string {
 	case !p.Confirmed:
 		return "its endpoints are not those of the canary yet"
 	case s.Now.Before(p.Since.Add(PreviewSettle)):
-		return fmt.Sprintf("kube-proxy gets %s to follow", state.Brief(PreviewSettle))
+		return fmt.Sprintf("waiting %s until every kube-proxy follows", state.Brief(PreviewSettle))
 	}
 	return ""
 }

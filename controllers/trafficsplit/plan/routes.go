@@ -204,8 +204,7 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 		return c, confirmed, 0
 	}
 	if left := confirmed.Since.Add(o.DataPlane.Settle).Sub(o.Now); left > 0 {
-		return Condition{metav1.ConditionFalse, splitv1.ReasonSettling, fmt.Sprintf(
-			"%s to follow", o.settling())}, confirmed, left
+		return Condition{metav1.ConditionFalse, splitv1.ReasonSettling, o.settling()}, confirmed, left
 	}
 	if o.Means == traffic.MeansSelector {
 		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, fmt.Sprintf(
@@ -221,9 +220,9 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 // settling is what has the time to follow, and how much of it.
 func (o Observation) settling() string {
 	if o.Means == traffic.MeansSelector {
-		return fmt.Sprintf("the endpoints are as wanted; kube-proxy gets %s", o.DataPlane.Settle)
+		return fmt.Sprintf("the Service has the right endpoints; waiting %s until every kube-proxy follows", o.DataPlane.Settle)
 	}
-	return fmt.Sprintf("the routes are as wanted; the proxies behind them get %s", o.DataPlane.Settle)
+	return fmt.Sprintf("the routes have the weights; waiting %s until the proxies behind them follow", o.DataPlane.Settle)
 }
 
 // waitingForRoutes tells which route is not as wanted yet.
@@ -356,5 +355,5 @@ func (o Observation) unsettled(d *Decision) (wait string, left time.Duration) {
 	if left = d.Report.Confirmed.Since.Add(settle).Sub(o.Now); left <= 0 {
 		return "", 0
 	}
-	return fmt.Sprintf("the proxies behind the routes get %s to follow", o.DataPlane.Settle), left
+	return fmt.Sprintf("waiting %s until the proxies behind the routes follow", o.DataPlane.Settle), left
 }

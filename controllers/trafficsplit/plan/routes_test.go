@@ -390,7 +390,7 @@ func TestDecideBySelector(t *testing.T) {
 			from: long(), edit: func(o *plan.Observation) { o.Pin.Missing = 1 }, reason: splitv1.ReasonWaitingForService,
 		},
 		"kube-proxy gets the time to follow": {
-			from: switched(), reason: splitv1.ReasonSettling, says: "kube-proxy gets 5s to follow", again: settle,
+			from: switched(), reason: splitv1.ReasonSettling, says: "waiting 5s until every kube-proxy follows", again: settle,
 		},
 		"then it is live": {
 			from: long(), reason: splitv1.ReasonProgrammed, says: `the endpoints of Service "web" are those of Service "stable"`,

@@ -30,7 +30,7 @@ func gateway(config *rest.Config, guard *releases.Guard) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &httputil.ReverseProxy{
+	return refusing{&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header = http.Header{}
@@ -43,8 +43,34 @@ func gateway(config *rest.Config, guard *releases.Guard) (http.Handler, error) {
 		Transport:     guard.Through(transport),
 		FlushInterval: -1, // watches
 		ErrorLog:      log.New(io.Discard, "", 0),
-	}, nil
+	}}, nil
 }
+
+// refusing closes the body of a request once it is refused. The process stops writing it then, as
+// clients of HTTP/2 do, and the proxy would wait for the rest before it ends the answer, for which
+// the process waits.
+type refusing struct{ handler http.Handler }
+
+// ServeHTTP implements http.Handler.
+func (h refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.handler.ServeHTTP(refusal{w, r.Body}, r)
+}
+
+type refusal struct {
+	http.ResponseWriter
+	body io.Closer
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r refusal) WriteHeader(status int) {
+	r.ResponseWriter.WriteHeader(status)
+	if status >= http.StatusMultipleChoices {
+		_ = r.body.Close() // nothing is read of it any more
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (r refusal) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 const (
 	maxHeader  = 64 << 10

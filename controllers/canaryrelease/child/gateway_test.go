@@ -4,8 +4,11 @@ package child
 
 import (
 	"bytes"
+	"context"
+	"encoding/pem"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -123,5 +126,45 @@ func TestARenderCanNotWrite(t *testing.T) {
 		if answer.Code != http.StatusBadGateway {
 			t.Errorf("%s: %d", method, answer.Code)
 		}
+	}
+}
+
+// An API server that refuses a request before it has read it all gets no more of it. The process
+// sees the answer, and stops writing too: neither of both may then wait for the other.
+func TestAnAnswerEndsARequestThatWasNotReadWhole(t *testing.T) {
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "no")
+	})
+	server := httptest.NewUnstartedServer(refuse)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	r := New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: certificate}}, Options{Account: account})
+	handler, err := gateway(r.As("shop"), r.guard(t.Context(), "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := net.Pipe()
+	defer serve(ours, handler)()
+	transport := &http.Transport{
+		Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) { return theirs, nil },
+	}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	unfinished, end := io.Pipe()
+	defer func() { _ = end.Close() }()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/api/v1/namespaces/shop/secrets", unfinished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusForbidden || string(text) != "no" {
+		t.Errorf("%d %q, %v", answer.StatusCode, text, err)
 	}
 }

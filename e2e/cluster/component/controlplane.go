@@ -126,7 +126,8 @@ func (c ControlPlane) auditArgs() []string {
 	if c.AuditPolicy == "" {
 		return nil
 	}
-	return []string{"--audit-policy-file=" + c.AuditPolicy, "--audit-log-path=" + c.AuditLog}
+	// One file, however large: who looks for requests reads no other.
+	return []string{"--audit-policy-file=" + c.AuditPolicy, "--audit-log-path=" + c.AuditLog, "--audit-log-maxsize=100000"}
 }
 
 // ControllerManager runs the controllers of Kubernetes, among them that of Deployments.

@@ -313,9 +313,7 @@ func TestTenantsWithInstallationsOfTheirOwnStayApart(t *testing.T) {
 	if ro := other.rollout(); len(ro.Finalizers) > 0 || len(ro.Status.Conditions) > 0 {
 		t.Errorf("a Rollout of a namespace that none watches: %+v", ro)
 	}
-	if paused := a.deployment().Spec.Paused; paused {
-		t.Error("with the policy of the tenant the Deployment need not stay paused")
-	}
+	a.eventually("the Deployment is not paused, thanks to the policy of the tenant", func(context.Context) bool { return !a.deployment().Spec.Paused })
 	if paused := b.deployment().Spec.Paused; !paused {
 		t.Error("without a policy the Deployment has to stay paused")
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,10 +24,17 @@ type auditEvent struct {
 	} `json:"user"`
 	// ObjectRef is nil for what is no object, such as discovery.
 	ObjectRef *struct {
-		Namespace string `json:"namespace"`
-		Resource  string `json:"resource"`
-		Name      string `json:"name"`
+		Namespace   string `json:"namespace"`
+		APIGroup    string `json:"apiGroup"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Name        string `json:"name"`
 	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	// ImpersonatedUser is as whom the user acts, if as another.
+	ImpersonatedUser *struct{} `json:"impersonatedUser"`
 }
 
 func (e auditEvent) forbidden() bool {
@@ -34,7 +42,7 @@ func (e auditEvent) forbidden() bool {
 }
 
 // audited runs the tests, and then looks whether the chart's role forbade an operator of
-// any of them a request. (The API server also refuses writes in a namespace that is being
+// any of them a request, and whether the chart grants a right that none of them used. (The API server also refuses writes in a namespace that is being
 // deleted; these it allows first.)
 type audited struct{ *testing.M }
 
@@ -50,6 +58,23 @@ func (a audited) Run() int {
 			fmt.Fprintf(os.Stderr, "the chart's role forbids %s %s\n", e.Verb, e.RequestURI)
 			status = max(status, 1)
 		}
+	}
+	if selected := flag.Lookup("test.run").Value.String(); selected != "" || *withoutPolicies || *otherKubernetes != "" {
+		return status // not all of the tests use each right
+	}
+	log, err := os.Open(plane.AuditLog)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "read the audit log:", err)
+		return max(status, 1)
+	}
+	defer func() { _ = log.Close() }() // it is only read
+	problems, err := checkUsed(chart, log, usedElsewhere)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, p := range problems {
+		fmt.Fprintln(os.Stderr, p)
+		status = max(status, 1)
 	}
 	return status
 }
@@ -75,13 +100,17 @@ func auditedSince(offset int64, agent string) (events []auditEvent, err error) {
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return nil, err
 	}
-	by := []byte(`"userAgent":"` + agent)
-	lines := bufio.NewScanner(f)
+	return auditEvents(f, `"userAgent":"`+agent)
+}
+
+// auditEvents are those of an audit log whose lines have a text.
+func auditEvents(log io.Reader, text string) (events []auditEvent, err error) {
+	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
 		var e auditEvent
 		// The last line may be half written.
-		if bytes.Contains(lines.Bytes(), by) && json.Unmarshal(lines.Bytes(), &e) == nil {
+		if bytes.Contains(lines.Bytes(), []byte(text)) && json.Unmarshal(lines.Bytes(), &e) == nil {
 			events = append(events, e)
 		}
 	}

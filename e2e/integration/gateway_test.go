@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -468,6 +469,43 @@ func TestAMeshIsGivenRoutesForTheRootService(t *testing.T) {
 		u.SetGroupVersionKind(gatewayKind("HTTPRoute"))
 		return apierrors.IsNotFound(admin.Get(ctx, s.key("serin-website-80"), u))
 	})
+}
+
+// The kinds of routes that a mesh is given, by what a port speaks.
+func TestAMeshIsGivenARouteOfTheKindThatEachPortSpeaks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, name := range []string{"website", "website-stable", "website-canary"} {
+		o := service(name)
+		o.Spec.Ports = []corev1.ServicePort{
+			{Name: "http", Port: 80}, {Name: "grpc", Port: 81, AppProtocol: new("grpc")}, {Name: "tcp", Port: 82, AppProtocol: new("tcp")}, {Name: "dns", Port: 83, Protocol: corev1.ProtocolUDP},
+		}
+		s.create(o)
+	}
+	s.startOperator(newMeasurements(), withGateway)
+	s.confirmRoutes(gatewayRoutes...)
+	split := trafficSplit(90, 10)
+	splitv1.SetRouting(split, splitv1.Routing{Router: gatewayapi.Name})
+	s.create(split)
+	s.routed()
+	change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 1 })
+	s.routed()
+	made := map[string]string{"HTTPRoute": "serin-website-80", "GRPCRoute": "serin-website-81", "TCPRoute": "serin-website-82", "UDPRoute": "serin-website-83-udp"}
+	for kind, name := range made {
+		if got, want := backendsIn(s.route(kind, name)), "website-stable=1,website-canary=1"; got != want {
+			t.Errorf("the %s names %s, want %s", kind, got, want)
+		}
+	}
+	if err := admin.Delete(t.Context(), split); err != nil {
+		t.Fatal(err)
+	}
+	for kind, name := range made {
+		s.eventually("the "+kind+" is gone", func(ctx context.Context) bool {
+			u := &unstructured.Unstructured{}
+			u.SetGroupVersionKind(gatewayKind(kind))
+			return apierrors.IsNotFound(admin.Get(ctx, s.key(name), u))
+		})
+	}
 }
 
 func TestARouteWithoutTheRootServiceIsRefused(t *testing.T) {

@@ -212,6 +212,23 @@ func TestAVirtualServiceOfSomebodyLeadsToTheBackendsAndIsRestored(t *testing.T) 
 		t.Errorf("DestinationRules for %v", rules)
 	}
 
+	// The owner changes what callers of the root Service do, and so of its backends.
+	edit(s, "birds", istioObject(t, "DestinationRule", "birds", "{}"), func(rule *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(rule.Object, "SIMPLE", "spec", "trafficPolicy", "tls", "mode"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.quick("the rules of the backends say so too", func() bool {
+		list := istioList("DestinationRuleList")
+		if err := admin.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items) == 3 && !slices.ContainsFunc(list.Items, func(rule unstructured.Unstructured) bool {
+			mode, _, _ := unstructured.NestedString(rule.Object, "spec", "trafficPolicy", "tls", "mode")
+			return mode != "SIMPLE"
+		})
+	})
+
 	// Git applies its routes by force, as its tools do.
 	git := istioObject(t, "VirtualService", "website", websiteRoutes)
 	git.SetNamespace(s.namespace)

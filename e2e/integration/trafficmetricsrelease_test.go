@@ -19,7 +19,8 @@ import (
 // TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere has the operator's reader ask
 // before anybody serves the API, and after.
 func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
-	lister, err := sampling.NewLister(plane.Config, httpClient(t, plane.Config))
+	manager := managerConfig(t)
+	lister, err := sampling.NewLister(manager, httpClient(t, manager))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 	AbilityPortProtocols Ability = "PortProtocols"
 )
 
-// OfRequests is true for what only ports whose requests are told apart can have.
+// OfRequests is true for what only ports can have whose requests are split one by one.
 func (a Ability) OfRequests() bool {
 	return a == AbilityMatch || a == AbilityMirror || a == AbilitySticky
 }

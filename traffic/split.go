@@ -142,7 +142,7 @@ type Destination struct {
 	Weight int32
 }
 
-// Protocol is how the requests of a port are told apart.
+// Protocol is what a port speaks, and so what is split: requests, connections or sessions.
 type Protocol string
 
 // The protocols that a port can have.
@@ -223,7 +223,7 @@ type Sticky struct {
 	Session string `json:",omitempty"`
 }
 
-// Digest tells splits apart that are served differently. It does not depend on the
+// Digest differs between splits that are served differently. It does not depend on the
 // generation: annotations, Services and HTTPRouteGroups change what is served and
 // leave the generation as it is, and so a proxy reports both. 16 hexadecimal digits.
 //

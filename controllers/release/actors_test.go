@@ -222,7 +222,7 @@ func (w *world) router() {
 	if s.served != s.generation || s.observed != s.requested.Weight {
 		s.served, s.observed = s.generation, s.requested.Weight
 		w.rv++
-		s.version, w.dirty, s.inPath = w.rv, true, true
+		s.version, w.dirty, s.cutOver = w.rv, true, true
 		w.say("router: weight %d live", s.observed)
 	}
 }

@@ -140,8 +140,8 @@ type node struct {
 	parent int32
 	move   uint8
 	// quiet is the explored that follows undisturbed; itself: at rest.
-	quiet    int32
-	calmMove uint8
+	quiet     int32
+	quietMove uint8
 	// future is a digest of all that can follow.
 	future uint64
 }
@@ -198,7 +198,7 @@ func (e *exploration) explore() {
 						e.twins = append(e.twins, twin{node: id, world: f.world})
 					}
 					if f.quiet {
-						e.nodes[chunk[i].id].quiet, e.nodes[chunk[i].id].calmMove = id, f.move
+						e.nodes[chunk[i].id].quiet, e.nodes[chunk[i].id].quietMove = id, f.move
 					}
 				}
 			}
@@ -329,12 +329,12 @@ func (e *exploration) scenario(id int32, last ...uint8) string {
 // undisturbed is where a way begins, and its moves.
 func (e *exploration) undisturbed(way []int32) (from int32, out []uint8) {
 	for i := range way[1:] {
-		out = append(out, e.nodes[way[i]].calmMove)
+		out = append(out, e.nodes[way[i]].quietMove)
 	}
 	return way[0], out
 }
 
-// digest tells two sets of successors apart.
+// digest differs between two sets of successors.
 func digest(successors []found) uint64 {
 	var sum uint64
 	for _, f := range successors {

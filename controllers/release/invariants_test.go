@@ -31,7 +31,7 @@ func (w *world) check() {
 	} else {
 		w.scaledFromZero()
 	}
-	if w.split == nil || !w.split.inPath {
+	if w.split == nil || !w.split.cutOver {
 		w.checkWithoutSplit()
 	} else {
 		w.tampered = w.tampered && (w.split.deleting || w.split.served != w.split.generation)

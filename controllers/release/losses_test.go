@@ -94,7 +94,7 @@ func TestAStepWithFewerPodsTakesThemAwayOnlyWhenItsRouteIsLive(t *testing.T) {
 	w.routerLag = 5
 	w.ready()
 	w.setTemplate("v2")
-	w.until("the testers meet it", func() bool { return w.split != nil && w.split.inPath && len(w.split.requested.Matches) > 0 })
+	w.until("the testers meet it", func() bool { return w.split != nil && w.split.cutOver && len(w.split.requested.Matches) > 0 })
 	w.until("fewer pods", func() bool { return w.byRevision("sv2").replicas == 1 })
 	if w.split.served != w.split.generation || len(w.split.requested.Matches) > 0 {
 		t.Errorf("pods went while the route was %s, live: %v\n%s", w.split.requested, w.split.served == w.split.generation, w.tail())

@@ -65,9 +65,9 @@ func (w *world) checkRestored() {
 func TestARolloutThatGoesWithoutItsFinalizerIsRestoredBeforeAnyAction(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			calm := newWorld(t)
-			s.tell(calm)
-			for at := 1; at <= calm.acted; at++ {
+			undisturbed := newWorld(t)
+			s.tell(undisturbed)
+			for at := 1; at <= undisturbed.acted; at++ {
 				t.Run(strconv.Itoa(at), func(t *testing.T) {
 					t.Parallel()
 					defer func() {

@@ -229,17 +229,17 @@ func TestDecideIsAPureFunction(t *testing.T) {
 func TestACrashBeforeAnyActionEndsTheSame(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			calm := newWorld(t)
-			s.tell(calm)
-			for crash := 1; crash <= calm.acted; crash++ {
+			undisturbed := newWorld(t)
+			s.tell(undisturbed)
+			for crash := 1; crash <= undisturbed.acted; crash++ {
 				t.Run(strconv.Itoa(crash), func(t *testing.T) {
 					t.Parallel()
 					w := newWorld(t)
 					w.crashAt = crash
 					s.tell(w)
 					w.checkQuiet()
-					if diff := cmp.Diff(calm.end(), w.end()); diff != "" {
-						t.Errorf("another end after a crash (-calm +crashed):\n%s\n%s", diff, w.tail())
+					if diff := cmp.Diff(undisturbed.end(), w.end()); diff != "" {
+						t.Errorf("another end after a crash (-undisturbed +crashed):\n%s\n%s", diff, w.tail())
 					}
 				})
 			}

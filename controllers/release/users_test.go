@@ -143,7 +143,7 @@ var userScenarios = []scenario{
 		})
 		w.ready()
 	}},
-	{"the present step is taken out of the steps", func(w *world) {
+	{"the present step is removed from the steps", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(50)

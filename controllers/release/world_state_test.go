@@ -41,7 +41,7 @@ func (w *world) clone() *world {
 	return &c
 }
 
-// key is equal for two worlds that nothing can tell apart from now on. Times count
+// key is equal for two worlds that nothing can distinguish from now on. Times count
 // from now, and only as long as an actor still waits for them; names of objects are
 // their place; figures and sentences for users don't count.
 type key [16]byte
@@ -116,7 +116,7 @@ func (e *encoder) traffic() {
 	if e.flags(s != nil); s != nil {
 		e.number(int64(s.requested.Weight))
 		e.number(int64(s.observed))
-		e.flags(s.served == s.generation, s.deleting, s.inPath)
+		e.flags(s.served == s.generation, s.deleting, s.cutOver)
 	}
 	if p := e.x.preview; p != nil {
 		e.word(p.revision)

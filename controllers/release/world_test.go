@@ -128,7 +128,7 @@ type split struct {
 	generation, served int
 	lag                int
 	deleting           bool
-	inPath             bool // the router has taken the traffic over once
+	cutOver            bool // the router has taken the traffic over once
 	withdrawn          bool // no router serves it any more
 	version            int
 }

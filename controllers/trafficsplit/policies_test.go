@@ -19,8 +19,8 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// policyStories are lives of a split among NetworkPolicies, and in a mesh.
-var policyStories = map[string]func(w *world){
+// policyScenarios are lives of a split among NetworkPolicies, and in a mesh.
+var policyScenarios = map[string]func(w *world){
 	"a namespace denies by default": func(w *world) {
 		w.policy("deny", "{podSelector: {}, policyTypes: [Ingress, Egress]}")
 		w.policy("web", "{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: client}}}]}]}")

@@ -183,8 +183,8 @@ func (w *world) leaveByRoute() {
 	w.step("its proxies have followed", func() { w.clock.Step(gatewaySettle); w.endpoints() })
 }
 
-// routeStories are whole lives of a split that a gateway or mesh serves.
-var routeStories = map[string]func(w *world){
+// routeScenarios are whole lives of a split that a gateway or mesh serves.
+var routeScenarios = map[string]func(w *world){
 	"a split goes live by a route, moves all traffic and is deleted": func(w *world) {
 		w.step("a split is created", func() {
 			w.create(shop()...)
@@ -310,7 +310,7 @@ func (w *world) steeredTruly(split *splitv1.TrafficSplit, root *corev1.Service) 
 	}
 }
 
-// TestNothingOfARouteIsLeft checks what every story of a deleted split ends in.
+// TestNothingOfARouteIsLeft checks what every scenario of a deleted split ends in.
 func TestNothingOfARouteIsLeft(t *testing.T) {
 	w := newWorld(t)
 	w.steers()

@@ -23,10 +23,10 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// stories are whole lives of a split. Each is told with the controller's actions
+// scenarios are whole lives of a split. Each is told with the controller's actions
 // in testdata, and told again with the controller killed before each of its writes.
-var stories = map[string]func(w *world){
-	wholeStory: func(w *world) {
+var scenarios = map[string]func(w *world){
+	wholeLife: func(w *world) {
 		comeIntoEffect(w)
 		w.step("the weights are changed", func() { w.weights(50, 50) })
 		w.step("one proxy is quicker than the other", func() { w.confirm("serin-proxy-web-0") })
@@ -35,7 +35,7 @@ var stories = map[string]func(w *world){
 	},
 	"Git resets the selector while the split is live": func(w *world) {
 		w.goLive()
-		w.step("the key is taken out of the selector", func() {
+		w.step("the key is removed from the selector", func() {
 			s := w.service("web")
 			delete(s.Spec.Selector, traffic.LabelProxy)
 			w.must(w.api.Update(w.ctx(), s))
@@ -261,9 +261,9 @@ var stories = map[string]func(w *world){
 	},
 }
 
-// wholeStory is told from the beginning to the end. The others begin when the
+// wholeLife is told from the beginning to the end. The others begin when the
 // split is live.
-const wholeStory = "a split goes live, moves weights and is deleted"
+const wholeLife = "a split goes live, moves weights and is deleted"
 
 // goLive makes the split live without logging how.
 func (w *world) goLive() {
@@ -316,15 +316,15 @@ func (w *world) weights(stable, canary int32) {
 	w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[0].Weight, s.Spec.Backends[1].Weight = stable, canary })
 }
 
-func TestStories(t *testing.T) {
-	all := maps.Clone(stories)
-	maps.Copy(all, routeStories)
-	maps.Copy(all, policyStories)
-	for name, story := range all {
+func TestScenarios(t *testing.T) {
+	all := maps.Clone(scenarios)
+	maps.Copy(all, routeScenarios)
+	maps.Copy(all, policyScenarios)
+	for name, scenario := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			story(w)
+			scenario(w)
 			golden.Check(t, filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(name)+".txt"), strings.Join(w.log, "\n")+"\n")
 			quiet(t, w)
 			end := w.summary()
@@ -332,7 +332,7 @@ func TestStories(t *testing.T) {
 				t.Run(fmt.Sprintf("killed before write %d", kill), func(t *testing.T) {
 					w := newWorld(t)
 					w.killAfter = kill
-					story(w)
+					scenario(w)
 					if diff := cmp.Diff(end, w.summary()); diff != "" {
 						t.Errorf("it ends another way (-undisturbed +killed):\n%s", diff)
 					}

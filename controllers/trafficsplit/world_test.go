@@ -367,7 +367,7 @@ func (w *world) draining() string {
 }
 
 // invariants are what must hold at every moment, and, after a pass that was not
-// broken off, of what is reported.
+// interrupted, of what is reported.
 func (w *world) invariants(reported bool) {
 	w.t.Helper()
 	split := w.split()

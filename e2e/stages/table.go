@@ -53,7 +53,7 @@ func Tests(p Packages) []Stage {
 // scenarios are the tests that play whole lives of objects on an API in memory, each in a single
 // goroutine. The race detector finds nothing in them and makes them several times as slow, so
 // the stage unit runs them.
-const scenarios = "^(TestStories|TestEveryCallMayFail|TestProxiesNeverLackWhatTheyShare|TestAnyCallMayFail)$"
+const scenarios = "^(TestScenarios|TestEveryCallMayFail|TestProxiesNeverLackWhatTheyShare|TestAnyCallMayFail)$"
 
 // withScenarios are the packages that have them.
 var withScenarios = []string{"./controllers/canaryrelease", "./controllers/trafficsplit"}

@@ -32,8 +32,8 @@ func shown(selector labels.Selector) (*metav1.LabelSelector, error) {
 			return nil, fmt.Errorf("labelSelector: the operator of %q is not supported for TrafficMetrics; use =, !=, in, notin or the key alone", r.String())
 		}
 		values := r.ValuesUnsorted()
-		_, taken := out.MatchLabels[r.Key()]
-		if equal := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals; equal && !taken && len(values) == 1 {
+		_, present := out.MatchLabels[r.Key()]
+		if equal := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals; equal && !present && len(values) == 1 {
 			metav1.AddLabelToSelector(out, r.Key(), values[0])
 			continue
 		}

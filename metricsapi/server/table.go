@@ -33,7 +33,7 @@ func textColumn(name, description string, cell func(*metricsv1.TrafficMetrics) a
 	return column{metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}, cell}
 }
 
-// backendColumns tell the entries of a TrafficSplit apart.
+// backendColumns name the backend of each entry of a TrafficSplit.
 var backendColumns = []column{
 	textColumn("Backend", "The Service that gets the share", func(m *metricsv1.TrafficMetrics) any {
 		if m.Backend == nil {
@@ -49,7 +49,7 @@ var backendColumns = []column{
 	}),
 }
 
-// edgeColumns tell the edges of a resource apart.
+// edgeColumns name the two ends of each edge of a resource.
 var edgeColumns = []column{
 	textColumn("Direction", "to: the resource sends the requests; from: it receives them", func(m *metricsv1.TrafficMetrics) any { return string(m.Edge.Direction) }),
 	textColumn("Side", "Where the requests were counted", func(m *metricsv1.TrafficMetrics) any { return string(m.Edge.Side) }),

@@ -18,7 +18,7 @@ var flowLabels = []string{exposition.Namespace, exposition.Apex, exposition.Back
 var (
 	flowRequestsDesc = describe(exposition.FlowRequests,
 		"Requests by who sent them, without mirrored ones and those that the client gave up, by whether a backend failed. "+
-			"Without apex: requests that matched nothing. Without client: of those who are too many to tell apart.",
+			"Without apex: requests that matched nothing. Without client: of those who are too many to count one by one.",
 		append(slices.Clone(flowLabels), exposition.Result)...)
 	flowDurationsDesc = describe(exposition.FlowDurations,
 		"The requests of flow_requests_total: time from the connection to the backend to the end of its answer.", flowLabels...)

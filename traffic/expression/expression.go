@@ -114,7 +114,7 @@ func repeats(re *syntax.Regexp) (times int, varies bool) {
 }
 
 // CheckHeader is CheckExpression for the value of a header. A header that is
-// empty counts as absent, and only some data planes can tell the two apart.
+// empty counts as absent, and only some data planes can match one without the other.
 func CheckHeader(expr string) error {
 	if err := Check(expr); err != nil {
 		return err

@@ -84,7 +84,7 @@ var refused = map[string]struct {
 		fixture: limited(`{headers: {x: "1"}}`, `[{matches: [{headers: [{type: RegularExpression, name: X, value: "a.*"}]}], backendRefs: [{name: website, port: 80}]}]`), says: "has an expression for the header x, and so has",
 	},
 	"the header `host`": {
-		fixture: limited(`{headers: {host: "a"}}`, plain), says: "routes tell hosts apart by their hostnames",
+		fixture: limited(`{headers: {host: "a"}}`, plain), says: "routes match hosts by their hostnames",
 	},
 	"a condition in a match of the route that Serin does not know": {
 		fixture: limited(`{headers: {x: "1"}}`, `[{matches: [{cookies: [a]}], backendRefs: [{name: website, port: 80}]}]`), says: "matches[0].cookies: is a condition that this version of Serin does not know",

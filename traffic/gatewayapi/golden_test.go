@@ -23,7 +23,7 @@ func TestRoutes(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*/in.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenes: %v", err)
+		t.Fatalf("no fixtures: %v", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {

@@ -267,7 +267,7 @@ const (
 // make no difference. What stands for one value becomes Exact, which all of them have.
 func headerCondition(header traffic.Header) (valueMatch, error) {
 	if header.Name == "host" {
-		return valueMatch{}, errors.New("header host: can't be matched, since routes tell hosts apart by their hostnames; use a route of its own for that host")
+		return valueMatch{}, errors.New("header host: can't be matched, since routes match hosts by their hostnames; use a route of its own for that host")
 	}
 	if value := exactValue(header.Regex); value != "" {
 		return valueMatch{Type: typeExact, Name: header.Name, Value: value}, nil

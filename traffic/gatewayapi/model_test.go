@@ -15,7 +15,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// request is what routes tell apart.
+// request is what routes match.
 type request struct {
 	path, method string
 	headers      map[string]string

@@ -57,7 +57,7 @@ func meshSection(p traffic.Port, root *corev1.Service) (string, error) {
 	}
 	switch {
 	case section == sectionTLS:
-		return "", fmt.Errorf("port %d of Service %q is TLS, which Istio tells apart by the names that clients ask for; "+
+		return "", fmt.Errorf("port %d of Service %q is TLS, which Istio routes by the names that clients ask for; "+
 			"name a VirtualService with tls routes in routes of the annotation serin.dev/routing", p.Number, root.Name)
 	case section == "" && p.Protocol.HasRequests():
 		return sectionHTTP, nil

@@ -21,7 +21,7 @@ const (
 // ownName is the name of the VirtualService that a split without routes has.
 func ownName(split string) string { return ownPrefix + split }
 
-// ruleName tells the copies for one backend apart, within the length of a name. It says
+// ruleName is unique among the copies for one backend, within the length of a name. It says
 // which split made the copy, in case that its label is lost.
 func ruleName(split, source, service string) string {
 	return rulePrefix + service + "-" + short(split) + "-" + short(source)

@@ -58,7 +58,7 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 				o.Direct = plan.Direct{Known: true, ReadyPods: 2}
 			},
 		},
-		"proxies that were taken out of the selector stay out while none is ready": {
+		"proxies that were removed from the selector stay out while none is ready": {
 			from: lost(), edit: noneReady,
 		},
 		"a split with a rival leaves the Service alone": {

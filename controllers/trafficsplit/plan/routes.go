@@ -280,7 +280,7 @@ func (o Observation) confirmedSince() *splitv1.ConfirmedStatus {
 	return &splitv1.ConfirmedStatus{Configuration: configuration, Since: metav1.NewMicroTime(o.Now.Truncate(time.Microsecond))}
 }
 
-// configuration tells apart what the routes ask for. It includes their generations, so
+// configuration changes with what the routes ask for. It includes their generations, so
 // that a route which a user changed and Serin patched again in between counts as new.
 func (o Observation) configuration() string {
 	sum := sha256.New()

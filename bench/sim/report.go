@@ -31,9 +31,9 @@ const introduction = `# How well the analysis decides
 
 <!-- Written by make bench-analysis. Do not edit. -->
 
-Whether a rule is good shows only on traffic of which one knows the truth. So releases are simulated: requests come at random, some of
-them fail, and a rule sees what it would see in a cluster. ` + "`make bench-analysis`" + ` plays all of them and writes this page, the same byte for
-byte on the same kind of processor.
+A rule can be judged only on traffic whose faults are known. So releases are simulated: requests come at random, some
+of them fail, and a rule sees what it would see in a cluster. ` + "`make bench-analysis`" + ` plays all of them and writes this
+page, the same byte for byte on the same kind of processor.
 
 `
 
@@ -55,20 +55,24 @@ Run it with other numbers and other traffic: ` + "`cd bench && go run ./cmd/benc
 const limits = `
 Why some figures are as they are:
 
-* **Two windows at least, and the start-up phase.** One window alone never rolls back a fresh canary, so 10 s are the least. For 15 s from the
-  canary's first request on, 25 pp more failures are tolerated; a canary that is worse by less than that is found 25 s after its first
-  request at the earliest. A test without both, such as Lindon–Malek's, finds it in its first window, and takes every cold start for a defect.
-  So no more than 14 times fewer failed requests are possible then than with Flagger, which keeps the first weight for 360 s, and 41 times
-  fewer than with Argo, whose weights rise for 240 s.
-* **Small differences at little traffic take long.** Tests that find them sooner either look again and again at a level that is meant for
-  one look, or test for equality, and roll back canaries that are worse by nothing that matters (the edge).
-* **Failures that come together** are known from stable's history only. A burst that comes less than once in the ten minutes before the
-  release is not known at all, and a canary that gets the first one can be taken for bad: the worst cell above. Without any history the
-  promise does not hold where failures come together; ` + "`maxCorrelatedFailures`" + `, set by hand, keeps it, and costs time (both in the table of other
-  circumstances). The canary's own failures may come together in a way that stable's never did; a canary that is promoted before the first
-  time that they do is promoted wrongly, as in the worst cell of early promotions above. And where failures do come together, Serin is slower than rules that ignore it and roll back good canaries for it.
-* **Equality is not the question.** Serin asks whether the canary is worse by more than a fifth of the tolerance and a tenth of
-  stable's rate, because smaller differences are none that a user would roll back for.
+* **Two windows at least, and the start-up phase.** One window alone never rolls back a fresh canary, so 10 s are the
+  least. For 15 s from the canary's first request on, 25 pp more failures are tolerated; a canary that is worse by
+  less than that is found 25 s after its first request at the earliest. A test without both, such as Lindon–Malek's,
+  finds it in its first window, and takes every cold start for a defect. So no more than 14 times fewer failed
+  requests are possible then than with Flagger, which keeps the first weight for 360 s, and 41 times fewer than with
+  Argo, whose weights rise for 240 s.
+* **Small differences at little traffic take long.** Tests that find them sooner either look again and again at a
+  level that is meant for one look, or test for equality, and roll back canaries that are worse by nothing that
+  matters (the edge).
+* **Failures that come together** are known from stable's history only. A burst that comes less than once in the ten
+  minutes before the release is not known at all, and a canary that gets the first one can be taken for bad: the worst
+  cell above. Without any history the promise does not hold where failures come together; ` + "`maxCorrelatedFailures`" + `, set
+  by hand, keeps it, and costs time (both in the table of other circumstances). The canary's own failures may come
+  together in a way that stable's never did; a canary that is promoted before the first time that they do is promoted
+  wrongly, as in the worst cell of early promotions above. And where failures do come together, Serin is slower than
+  rules that ignore it and roll back good canaries for it.
+* **Equality is not the question.** Serin asks whether the canary is worse by more than a fifth of the tolerance and a
+  tenth of stable's rate, because smaller differences are none that a user would roll back for.
 `
 
 func writeContestants(page *strings.Builder, contestants []Contestant) {

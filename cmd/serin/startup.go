@@ -73,7 +73,19 @@ const (
 // Go runtime keeps room for garbage that it does not make again.
 func addRelease(mgr manager.Manager, clock clock.Clock) error {
 	usual := debug.SetGCPercent(startGC)
+	restore := everyReplica(func(ctx context.Context) error {
+		defer debug.SetGCPercent(usual)
+		select {
+		case <-clock.After(releases * startUp):
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	if err := mgr.Add(restore); err != nil {
+		return err
+	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // of the leader, which watches most
+		debug.SetGCPercent(startGC)
 		defer debug.SetGCPercent(usual)
 		for range releases {
 			select {
@@ -88,3 +100,12 @@ func addRelease(mgr manager.Manager, clock clock.Clock) error {
 		return nil
 	}))
 }
+
+// everyReplica is run by a replica that waits for the lease too: it has caches to fill.
+type everyReplica func(context.Context) error
+
+// Start implements manager.Runnable.
+func (f everyReplica) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everyReplica) NeedLeaderElection() bool { return false }

@@ -68,6 +68,8 @@ type helm struct {
 	// turn is what an upgrade that waits is called by; nil when none waits.
 	turn    func()
 	request releases.Request
+	// busyRender is whether an upgrade whose turn has come can't have its values rendered.
+	busyRender bool
 	// unreadable is why the records can't be read.
 	unreadable error
 	// exceeded is the limit that a proposal meets.
@@ -118,6 +120,10 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 		return h.failure
 	}
 	h.turn = nil
+	if h.busyRender {
+		h.exceeded = releases.BusyError("Helm renders other releases")
+		defer func() { h.exceeded = nil }()
+	}
 	if err := r.Still(ctx); err != nil {
 		return err
 	}

@@ -50,6 +50,8 @@ type knowledge struct {
 	// waits is what the upgrade waits for until its turn comes; "" when Helm was called.
 	waits string
 	turn  *atomic.Bool
+	// asksAt is when it asks again if it has lost its place; zero while it has one.
+	asksAt time.Time
 	// denied are the rights that were lacking to delete copies.
 	denied map[v1alpha1.CanaryCopy]string
 	// measured are the Services whose traffic is counted, by name.
@@ -111,8 +113,9 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 		r.withdraw(k)
 	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
-	if k.turn != nil && !k.turn.Load() {
+	if k.turn != nil {
 		s.UpgradeWaits = k.waits
+		s.UpgradeTurn = k.turn.Load() || !k.asksAt.IsZero() && !r.options.Clock.Now().Before(k.asksAt)
 	}
 	if cr.Spec.Release == "" { // what is left of one that is gone does not say it
 		s.Release = helmrelease.Release{Presence: kit.Absent}
@@ -234,6 +237,10 @@ func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (r
 // maxConfig is the most bytes that values to try may have.
 const maxConfig = 64 << 10
 
+// askAgain is after how long an upgrade asks for another turn when its values could not be
+// compared in the one it had.
+const askAgain = 5 * time.Second
+
 // upgrade makes the release what the canary is. How that failed is remembered: the
 // planner reports it, and says when to try again. That others come first is remembered too,
 // and is no failure.
@@ -243,7 +250,7 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	brief, cancel := bounds.Within(ctx)
 	defer cancel()
 	request, err := r.request(brief, s.CanaryRelease)
-	turn := &atomic.Bool{}
+	turn, asksAt := &atomic.Bool{}, time.Time{}
 	if err == nil {
 		request.Turn = func() {
 			turn.Store(true)
@@ -252,13 +259,17 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 		request.Still = func(ctx context.Context) error {
 			ctx, cancel := bounds.Within(ctx)
 			defer cancel()
-			return r.unchanged(ctx, s.CanaryRelease, request)
+			err := r.unchanged(ctx, s.CanaryRelease, request)
+			if errors.As(err, new(releases.BusyError)) { // the turn is gone, and no other one is promised
+				asksAt = r.options.Clock.Now().Add(askAgain)
+			}
+			return err
 		}
 		err = r.options.Releases.Adopt(ctx, request)
 	}
-	k.failure, k.failedAt, k.waits, k.turn = "", time.Time{}, "", nil
+	k.failure, k.failedAt, k.waits, k.turn, k.asksAt = "", time.Time{}, "", nil, time.Time{}
 	if busy, waits := errors.AsType[releases.BusyError](err); waits {
-		k.waits, k.turn = busy.Error(), turn
+		k.waits, k.turn, k.asksAt = busy.Error(), turn, asksAt
 	} else if err != nil {
 		k.failure, k.failedAt = safe(err), r.options.Clock.Now()
 		r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
@@ -270,7 +281,7 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 func (r *Reconciler) withdraw(k *knowledge) {
 	if k.turn != nil {
 		r.options.Releases.Withdraw(k.uid)
-		k.waits, k.turn = "", nil
+		k.waits, k.turn, k.asksAt = "", nil, time.Time{}
 	}
 }
 

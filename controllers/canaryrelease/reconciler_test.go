@@ -210,6 +210,23 @@ func TestAnUpgradeThatWaitsForItsTurnIsNoFailure(t *testing.T) {
 	}
 }
 
+// Its turn is gone then, and no other one comes by itself.
+func TestAnUpgradeWhoseValuesCouldNotBeRenderedInItsTurnAsksAgain(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.busyRender = true
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopting || c.names["helm upgrade"] < 2 {
+		t.Errorf("after %d calls of Helm it says %+v", c.names["helm upgrade"], ready)
+	}
+	c.helm.busyRender = false
+	c.run(20)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted {
+		t.Errorf("%+v", ready)
+	}
+}
+
 func (c *cluster) wantWaiting() {
 	c.Helper()
 	r := c.canaryRelease().Status.Release

@@ -29,8 +29,9 @@ type Slots struct {
 // task is told once that it has a slot, and may be told to stop, both under the lock.
 type task struct{ start, stop func() }
 
-// claimWithin is for how long a slot is kept for who has a place.
-const claimWithin = time.Minute
+// claimWithin is for how long a slot is kept for the key whose turn has come: longer than two
+// reconciles may take, since one may be under way.
+const claimWithin = 3 * time.Minute
 
 // NewSlots makes slots that are all free.
 func NewSlots(limits Limits) *Slots {

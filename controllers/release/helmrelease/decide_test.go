@@ -295,6 +295,11 @@ func TestAnUpgradeThatWaitsForItsTurnIsNoTry(t *testing.T) {
 	o.UpgradeFailure, o.UpgradeFailedAt = "", time.Time{}
 	o.UpgradeWaits = "Helm upgrades others"
 	tries := o.CanaryRelease.Status.Release.UpgradeTries
+	early := o
+	early.UpgradeTurn = true // before the next look
+	if d := Decide(early); !slices.Equal(names(d.Actions), []string{"upgrade the Helm release"}) || d.Status.Release.UpgradeTries != tries {
+		t.Errorf("when its turn comes at once it does %v, on record is %+v", d.Actions, d.Status.Release)
+	}
 	for range 3 {
 		d := Decide(o)
 		ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
@@ -306,7 +311,7 @@ func TestAnUpgradeThatWaitsForItsTurnIsNoTry(t *testing.T) {
 		}
 		o.CanaryRelease.Status = d.Status
 	}
-	o.UpgradeWaits = ""
+	o.UpgradeTurn = true
 	d := Decide(o)
 	if r := d.Status.Release; !slices.Equal(names(d.Actions), []string{"upgrade the Helm release"}) || r.LastTryAt == nil || r.UpgradeTries != tries {
 		t.Errorf("when its turn comes it does %v, on record is %+v", d.Actions, r)

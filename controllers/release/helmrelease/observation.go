@@ -33,6 +33,8 @@ type Observation struct {
 	// UpgradeWaits is what comes first, since Helm was not called for the upgrade yet; "" when
 	// nothing does.
 	UpgradeWaits string
+	// UpgradeTurn is whether it can be called for by now.
+	UpgradeTurn bool
 
 	// ReportedAt is when this operator last wrote the status; zero if it did not yet.
 	ReportedAt time.Time

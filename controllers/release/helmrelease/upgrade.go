@@ -38,8 +38,10 @@ func upgrade(d *draft) {
 		if r.LastTryAt != nil {
 			r.UpgradeTries, r.LastTryAt = max(r.UpgradeTries-1, 0), nil
 		}
-		d.Wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; the upgrade of release %s waits for its turn: %s.", d.CanaryRelease.Spec.Release, d.UpgradeWaits)
-		return
+		if !d.UpgradeTurn {
+			d.Wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; the upgrade of release %s waits for its turn: %s.", d.CanaryRelease.Spec.Release, d.UpgradeWaits)
+			return
+		}
 	}
 	if failed := d.UpgradeFailedAt; d.UpgradeFailure != "" && (r.LastTryAt == nil || failed.After(r.LastTryAt.Time)) {
 		r.LastTryAt, r.UpgradeTries = d.microOf(failed), max(r.UpgradeTries, 1)

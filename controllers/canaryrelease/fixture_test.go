@@ -68,6 +68,8 @@ type helm struct {
 	// turn is what an upgrade that waits is called by; nil when none waits.
 	turn    func()
 	request releases.Request
+	// meanwhile happens while the values of an upgrade are compared.
+	meanwhile func()
 	// busyRender is whether an upgrade whose turn has come can't have its values rendered.
 	busyRender bool
 	// unreadable is why the records can't be read.
@@ -120,6 +122,9 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 		return h.failure
 	}
 	h.turn = nil
+	if h.meanwhile != nil {
+		h.meanwhile()
+	}
 	if h.busyRender {
 		h.exceeded = releases.BusyError("Helm renders other releases")
 		defer func() { h.exceeded = nil }()

@@ -237,8 +237,7 @@ func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (r
 // maxConfig is the most bytes that values to try may have.
 const maxConfig = 64 << 10
 
-// askAgain is after how long an upgrade asks for another turn when its values could not be
-// compared in the one it had.
+// askAgain is after how long an upgrade asks for another turn when it could not use the one it had.
 const askAgain = 5 * time.Second
 
 // upgrade makes the release what the canary is. How that failed is remembered: the
@@ -260,6 +259,9 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 			ctx, cancel := bounds.Within(ctx)
 			defer cancel()
 			err := r.unchanged(ctx, s.CanaryRelease, request)
+			if err == nil {
+				err = r.still(ctx, s.CanaryRelease)
+			}
 			if errors.As(err, new(releases.BusyError)) { // the turn is gone, and no other one is promised
 				asksAt = r.options.Clock.Now().Add(askAgain)
 			}
@@ -283,6 +285,20 @@ func (r *Reconciler) withdraw(k *knowledge) {
 		r.options.Releases.Withdraw(k.uid)
 		k.waits, k.turn, k.asksAt = "", nil, time.Time{}
 	}
+}
+
+// still is an error when the spec is another by now, or gone: to compare the values can take a
+// minute, and the upgrade may be withdrawn.
+func (r *Reconciler) still(ctx context.Context, cr *v1alpha1.CanaryRelease) error {
+	now := &v1alpha1.CanaryRelease{}
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(cr), now)
+	if err != nil && client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("the CanaryRelease could not be read: %w", err)
+	}
+	if err != nil || now.UID != cr.UID || now.Generation != cr.Generation {
+		return releases.BusyError("the CanaryRelease was changed while its values were compared")
+	}
+	return nil
 }
 
 // unchanged is an error when the values are not those any more that the canary has: what

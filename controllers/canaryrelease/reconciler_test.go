@@ -271,6 +271,22 @@ func TestAnUpgradeThatIsWithdrawnWhileItWaitsIsNotMade(t *testing.T) {
 	c.wantNothingLeft()
 }
 
+func TestAnUpgradeThatIsWithdrawnWhileItsValuesAreComparedIsNotMade(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	was := c.helm.Newest
+	c.helm.meanwhile = func() { c.transition(v1alpha1.CanaryTransitionDeprecated) }
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(20)
+	if c.names["helm upgrade"] != 1 || c.helm.Newest != was {
+		t.Errorf("Helm was called %d times, and made revision %d", c.names["helm upgrade"], c.helm.Newest)
+	}
+	if d := c.canaryRelease().Status.Decision; d == nil || d.EndedAt == nil {
+		t.Errorf("%+v", d)
+	}
+	c.wantNothingLeft()
+}
+
 func TestAFailedUpgradeIsNotTriedAtOnceByAnOperatorThatWasRestarted(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/cmd/serin/tracing"
+	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/skew"
 	"github.com/serin-dev/serin/skew/kinds"
 )
@@ -73,7 +74,8 @@ const (
 // Go runtime keeps room for garbage that it does not make again.
 func addRelease(mgr manager.Manager, clock clock.Clock) error {
 	usual := debug.SetGCPercent(startGC)
-	restore := everyReplica(func(ctx context.Context) error {
+	// A replica that waits for the lease has caches to fill too.
+	restore := admission.EveryReplica(func(ctx context.Context) error {
 		defer debug.SetGCPercent(usual)
 		select {
 		case <-clock.After(releases * startUp):
@@ -100,12 +102,3 @@ func addRelease(mgr manager.Manager, clock clock.Clock) error {
 		return nil
 	}))
 }
-
-// everyReplica is run by a replica that waits for the lease too: it has caches to fill.
-type everyReplica func(context.Context) error
-
-// Start implements manager.Runnable.
-func (f everyReplica) Start(ctx context.Context) error { return f(ctx) }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (everyReplica) NeedLeaderElection() bool { return false }

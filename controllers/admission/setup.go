@@ -95,7 +95,7 @@ func addRotator(ctx context.Context, mgr manager.Manager, o Options) (*certifica
 	if err := mgr.AddReadyzCheck("certificate", func(*http.Request) error { return rotator.Ready() }); err != nil {
 		return nil, err
 	}
-	return rotator, mgr.Add(everywhere(func(ctx context.Context) error {
+	return rotator, mgr.Add(EveryReplica(func(ctx context.Context) error {
 		rotator.Run(ctx, func() {})
 		return nil
 	}))
@@ -133,11 +133,11 @@ func shown(r *certificate.Rotator) func(*tls.ClientHelloInfo) (*tls.Certificate,
 	}
 }
 
-// everywhere runs in every manager, whether it leads or not.
-type everywhere func(context.Context) error
+// EveryReplica runs in every manager, whether it leads or not.
+type EveryReplica func(context.Context) error
 
 // Start implements manager.Runnable.
-func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+func (f EveryReplica) Start(ctx context.Context) error { return f(ctx) }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (everywhere) NeedLeaderElection() bool { return false }
+func (EveryReplica) NeedLeaderElection() bool { return false }

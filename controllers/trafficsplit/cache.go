@@ -21,6 +21,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
+	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -130,7 +131,7 @@ func transformEndpointSlice(object any) (any, error) {
 	for i := range slice.Endpoints {
 		e := &slice.Endpoints[i]
 		kept := discoveryv1.Endpoint{
-			Conditions: discoveryv1.EndpointConditions{Ready: sharedBool(e.Conditions.Ready)},
+			Conditions: discoveryv1.EndpointConditions{Ready: workload.SharedBool(e.Conditions.Ready)},
 			Zone:       sharedZone(zones, e.Zone), Hints: sharedHints(e.Hints),
 		}
 		switch {
@@ -147,22 +148,10 @@ func transformEndpointSlice(object any) (any, error) {
 // All endpoints of the cache share what no code changes. Of hints, only that
 // there are some is kept: which they are, kube-proxy has to know.
 var (
-	isTrue, isFalse = true, false
-
 	zoneHint = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{}}}
 	nodeHint = &discoveryv1.EndpointHints{ForNodes: []discoveryv1.ForNode{{}}}
 	bothHint = &discoveryv1.EndpointHints{ForZones: zoneHint.ForZones, ForNodes: nodeHint.ForNodes}
 )
-
-func sharedBool(b *bool) *bool {
-	switch {
-	case b == nil:
-		return nil
-	case *b:
-		return &isTrue
-	}
-	return &isFalse
-}
 
 func sharedZone(known map[string]*string, zone *string) *string {
 	if zone == nil {

@@ -87,7 +87,7 @@ func Reduce(rs *appsv1.ReplicaSet) runtime.Object {
 	}
 	if len(rs.OwnerReferences) == 1 {
 		owner := rs.OwnerReferences[0]
-		owner.Controller, owner.BlockOwnerDeletion = shared(owner.Controller), shared(owner.BlockOwnerDeletion)
+		owner.Controller, owner.BlockOwnerDeletion = SharedBool(owner.Controller), SharedBool(owner.BlockOwnerDeletion)
 		r.owner, r.OwnerReferences = unique.Make(owner), nil
 	}
 	return r
@@ -116,8 +116,9 @@ func made(labels []label) map[string]string {
 
 var isTrue, isFalse = true, false
 
-// shared is the same for equal values, so that owners with them are equal.
-func shared(b *bool) *bool {
+// SharedBool is the same for equal values, so that objects of a cache take less memory, and owners
+// with them are equal. No code may change what it points to.
+func SharedBool(b *bool) *bool {
 	switch {
 	case b == nil:
 		return nil

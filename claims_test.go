@@ -175,20 +175,24 @@ func TestWhatIsPromisedWithoutExceptionIsShown(t *testing.T) {
 		if word == "" || shown.MatchString(p.text) {
 			continue
 		}
-		text, listed := oneLine(p.text), false
-		for phrase := range shownElsewhere {
-			if strings.Contains(text, phrase) {
-				delete(unused, phrase)
-				listed = true
-			}
-		}
-		if !listed {
+		if text := oneLine(p.text); !mentions(text, shownElsewhere, unused) {
 			t.Errorf("%s: %q has neither a test nor a command that shows it: %s", p.page, word, text)
 		}
 	}
 	for phrase := range unused {
 		t.Errorf("no sentence without exception is in %q: remove it from this test", phrase)
 	}
+}
+
+// mentions is whether a text has one of the phrases. Each that it has is taken from those that are unused.
+func mentions(text string, phrases, unused map[string]string) (found bool) {
+	for phrase := range phrases {
+		if strings.Contains(text, phrase) {
+			delete(unused, phrase)
+			found = true
+		}
+	}
+	return found
 }
 
 // shownElsewhere are phrases of a page that is generated from the chart's comments, which name no tests, and of

@@ -131,16 +131,7 @@ func TestLimitsWithANumberAreShown(t *testing.T) {
 			continue
 		}
 		text := oneLine(p.text)
-		listed := slices.ContainsFunc(figures, func(f figure) bool {
-			return f.page == p.page && strings.Contains(text, oneLine(unmarked.Replace(f.says)))
-		})
-		for phrase := range otherwiseShown {
-			if strings.Contains(text, phrase) {
-				delete(unused, phrase)
-				listed = true
-			}
-		}
-		if !listed {
+		if excepted := mentions(text, otherwiseShown, unused); !excepted && !isFigure(p.page, text) {
 			t.Errorf("%s: nothing compares %q with the code: %s", p.page, oneLine(limit), text)
 		}
 	}
@@ -162,25 +153,20 @@ func TestNumbersWithAUnitAreShown(t *testing.T) {
 			continue
 		}
 		text := oneLine(p.text)
-		listed := slices.ContainsFunc(figures, func(f figure) bool {
-			return f.page == p.page && strings.Contains(text, oneLine(unmarked.Replace(f.says)))
-		})
-		for phrase := range otherwiseShown {
-			listed = listed || strings.Contains(text, phrase)
-		}
-		for phrase := range unclaimed {
-			if strings.Contains(text, phrase) {
-				delete(unused, phrase)
-				listed = true
-			}
-		}
-		if !listed {
+		if excepted := mentions(text, unclaimed, unused); !excepted && !mentions(text, otherwiseShown, nil) && !isFigure(p.page, text) {
 			t.Errorf("%s: nothing shows %q: %s", p.page, oneLine(number), text)
 		}
 	}
 	for phrase := range unused {
 		t.Errorf("no number is in %q: remove it from this test", phrase)
 	}
+}
+
+// isFigure is whether a text of a page is in the table of figures.
+func isFigure(page, text string) bool {
+	return slices.ContainsFunc(figures, func(f figure) bool {
+		return f.page == page && strings.Contains(text, oneLine(unmarked.Replace(f.says)))
+	})
 }
 
 // unclaimed are phrases of passages whose numbers are an example, an instruction or another program's, or are shown

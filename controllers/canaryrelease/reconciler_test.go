@@ -181,12 +181,7 @@ func TestAnUpgradeThatFailsIsToldWithoutValues(t *testing.T) {
 }
 
 func TestAnUpgradeThatWaitsForItsTurnIsNoFailure(t *testing.T) {
-	c := newCluster(t)
-	c.run(12)
-	c.helm.failure = releases.BusyError("Helm upgrades other releases")
-	c.transition(v1alpha1.CanaryTransitionAdopted)
-	c.run(12)
-	c.wantWaiting()
+	c := newWaiting(t)
 	was, calls := len(c.writes), c.names["helm upgrade"]
 	c.run(20)
 	if got := c.names["helm upgrade"] - calls; got > 0 || len(c.writes) != was {
@@ -227,6 +222,18 @@ func TestAnUpgradeWhoseValuesCouldNotBeRenderedInItsTurnAsksAgain(t *testing.T) 
 	}
 }
 
+// newWaiting has an upgrade whose turn has not come.
+func newWaiting(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t)
+	c.run(12)
+	c.helm.failure = releases.BusyError("Helm upgrades other releases")
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	c.wantWaiting()
+	return c
+}
+
 func (c *cluster) wantWaiting() {
 	c.Helper()
 	r := c.canaryRelease().Status.Release
@@ -236,12 +243,7 @@ func (c *cluster) wantWaiting() {
 }
 
 func TestAnUpgradeThatWaitedSaysSoAfterARestartOfTheOperator(t *testing.T) {
-	c := newCluster(t)
-	c.run(12)
-	c.helm.failure = releases.BusyError("Helm upgrades other releases")
-	c.transition(v1alpha1.CanaryTransitionAdopted)
-	c.run(12)
-	c.wantWaiting()
+	c := newWaiting(t)
 	c.r = New(c.r.client, c.events, c.r.options)
 	for range 3 {
 		c.reconcile()
@@ -253,12 +255,8 @@ func TestAnUpgradeThatWaitedSaysSoAfterARestartOfTheOperator(t *testing.T) {
 }
 
 func TestAnUpgradeThatIsWithdrawnWhileItWaitsIsNotMade(t *testing.T) {
-	c := newCluster(t)
-	c.run(12)
+	c := newWaiting(t)
 	was := c.helm.Newest
-	c.helm.failure = releases.BusyError("Helm upgrades other releases")
-	c.transition(v1alpha1.CanaryTransitionAdopted)
-	c.run(12)
 	c.helm.failure = nil
 	c.transition(v1alpha1.CanaryTransitionDeprecated)
 	c.run(20)

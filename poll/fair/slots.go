@@ -70,9 +70,10 @@ func (s *Slots) begin(ctx context.Context, t *task) (held context.Context, relea
 	return held, func() { timer.Stop(); end() }
 }
 
-// Claim is Acquire for who comes again instead of waiting: ErrBusy says that its turn has not
-// come. The key keeps its place. When the turn comes, ready is called, which must not block, and
-// the slot is kept for claimWithin for the next Claim. The place is lost then.
+// Claim is Acquire without a wait: ErrBusy says that the turn of the key has not come. The key
+// keeps its place. When its turn comes, ready is called, which must not block, and the slot is kept
+// for the next Claim. A slot that is not claimed within claimWithin goes to the next place, and the
+// place of the key is lost.
 func (s *Slots) Claim(ctx context.Context, namespace, key string, ready func()) (held context.Context, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,17 +65,20 @@ type helm struct {
 	c       *cluster
 	copies  bool
 	failure error
-	// turn is what an upgrade that waits is called by; nil when none waits.
-	turn    func()
-	request releases.Request
+	// turn is what an upgrade that waits is called by, and renderTurn a render that does; nil
+	// when none waits.
+	turn, renderTurn func()
+	request          releases.Request
 	// meanwhile happens while the values of an upgrade are compared.
 	meanwhile func()
 	// busyRender is whether an upgrade whose turn has come can't have its values rendered.
 	busyRender bool
 	// unreadable is why the records can't be read.
 	unreadable error
-	// exceeded is the limit that a proposal meets.
+	// exceeded is the limit that a proposal meets, or what comes first.
 	exceeded error
+	// refused is why no canary can be made.
+	refused []string
 }
 
 func (h *helm) Get(context.Context, string, string) (releases.Release, error) {
@@ -96,9 +99,15 @@ func (h *helm) Propose(_ context.Context, r releases.Request) (releases.Proposal
 		return releases.Proposal{}, err
 	}
 	if h.exceeded != nil {
+		if errors.As(h.exceeded, new(releases.BusyError)) {
+			h.renderTurn = r.Turn
+		}
 		return releases.Proposal{}, h.exceeded
 	}
-	h.request = r
+	h.request, h.renderTurn = r, nil
+	if h.refused != nil {
+		return releases.Proposal{Refused: h.refused}, nil
+	}
 	p := releases.Proposal{Digest: "d1", Canaries: []releases.Canary{{Name: "web", Template: h.template(), Rolls: h.copies}}, Later: []string{"Role/web"}}
 	if h.copies {
 		o := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"token": "aHVudGVyMg=="}}}
@@ -144,7 +153,9 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	return h.c.Update(ctx, d)
 }
 
-func (h *helm) Withdraw(types.UID) { h.turn = nil }
+func (h *helm) WithdrawUpgrade(types.NamespacedName) { h.turn = nil }
+
+func (h *helm) WithdrawProposal(types.NamespacedName) { h.renderTurn = nil }
 
 func key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}

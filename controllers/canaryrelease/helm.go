@@ -45,8 +45,10 @@ type knowledge struct {
 	exceeded    error
 	exceededKey [sha256.Size]byte
 	exceededAt  time.Time
-	failure     string
-	failedAt    time.Time
+	// rendersSince is since when the values wait to be rendered; zero while they don't.
+	rendersSince time.Time
+	failure      string
+	failedAt     time.Time
 	// waits is what the upgrade waits for until its turn comes; "" when Helm was called.
 	waits string
 	turn  *atomic.Bool
@@ -110,7 +112,8 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	k, cr := s.helm, s.CanaryRelease
 	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
 		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
-		r.withdraw(k)
+		k.waits, k.turn, k.asksAt = "", nil, time.Time{}
+		r.options.Releases.WithdrawUpgrade(client.ObjectKeyFromObject(cr))
 	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
 	if k.turn != nil {
@@ -144,38 +147,69 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 // observeProposal asks Helm what the release would be, where that still matters: it is
 // compared with the revision of the spec only.
 func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
+	k := s.helm
+	err := r.propose(ctx, s)
+	waits := errors.As(err, new(releases.BusyError))
+	switch {
+	case !waits:
+		k.rendersSince = time.Time{}
+		r.options.Releases.WithdrawProposal(client.ObjectKeyFromObject(s.CanaryRelease))
+	case k.rendersSince.IsZero():
+		k.rendersSince = s.Now
+	}
+	switch p := s.proposal; {
+	case p != nil:
+		s.Proposal = helmrelease.Proposal{Known: true, Digest: p.Digest, Later: p.Later, Refused: p.Refused}
+	case waits && s.Now.Sub(k.rendersSince) < untold:
+		s.undecided = untold - s.Now.Sub(k.rendersSince)
+	case err != nil:
+		r.unproposed(s, err)
+	}
+}
+
+// untold is for how long values may wait to be rendered before the status says so: after a
+// restart of the operator those of all CanaryReleases do.
+const untold = time.Minute
+
+// propose has the values rendered where the outcome may be another one than before. What was
+// refused stays so while it waits to be rendered again.
+func (r *Reconciler) propose(ctx context.Context, s *observation) error {
 	if !s.comparable() {
-		return
+		return nil
 	}
 	cr, k := s.CanaryRelease, s.helm
 	request, err := r.request(ctx, cr)
 	if err != nil {
-		r.unproposed(s, err)
-		return
+		return err
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", cr.Spec.Version, cr.Spec.Path, request.Config))
 	if k.exceeded != nil && k.exceededKey == key && s.Now.Sub(k.exceededAt) < limitRetry {
-		r.unproposed(s, k.exceeded)
-		return
+		return k.exceeded
+	}
+	if k.key == key {
+		s.proposal = k.proposal
 	}
 	// What refuses it may be in the cluster, and be gone by now.
-	stale := k.proposal != nil && len(k.proposal.Refused) > 0 && s.Now.Sub(k.proposedAt) >= recheck
-	if k.proposal == nil || k.key != key || stale {
-		proposal, err := r.options.Releases.Propose(ctx, request)
-		if err == nil {
-			err = r.complete(ctx, s, &proposal)
-		}
-		if err != nil {
-			if errors.As(err, new(releases.LimitError)) {
-				k.exceeded, k.exceededKey, k.exceededAt = err, key, s.Now
-			}
-			r.unproposed(s, err)
-			return
-		}
-		k.proposal, k.key, k.proposedAt = &proposal, key, s.Now
+	if s.proposal != nil && (len(s.proposal.Refused) == 0 || s.Now.Sub(k.proposedAt) < recheck) {
+		return nil
 	}
-	s.proposal = k.proposal
-	s.Proposal = helmrelease.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
+	request.Turn = func() { r.enqueue(client.ObjectKeyFromObject(cr)) }
+	proposal, err := r.options.Releases.Propose(ctx, request)
+	if errors.As(err, new(releases.BusyError)) {
+		return err
+	}
+	s.proposal = nil
+	if err == nil {
+		err = r.complete(ctx, s, &proposal)
+	}
+	if errors.As(err, new(releases.LimitError)) {
+		k.exceeded, k.exceededKey, k.exceededAt = err, key, s.Now
+	}
+	if err != nil {
+		return err
+	}
+	k.proposal, k.key, k.proposedAt, s.proposal = &proposal, key, s.Now, &proposal
+	return nil
 }
 
 // comparable reports whether the release is the one of the spec, and not deprecated.
@@ -197,7 +231,7 @@ func (r *Reconciler) unproposed(s *observation, err error) {
 		return
 	}
 	s.Proposal = helmrelease.Proposal{Problem: "Serin could not find out what release " + s.CanaryRelease.Spec.Release + " would become: " + safe(err)}
-	if !errors.As(err, new(releases.LimitError)) {
+	if !errors.As(err, new(releases.LimitError)) && !errors.As(err, new(releases.BusyError)) { // whose turn is told
 		s.retry = errors.Join(s.retry, withoutValues(err))
 	}
 }
@@ -279,12 +313,10 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	return errAgain
 }
 
-// withdraw gives up the place of an upgrade that waits.
-func (r *Reconciler) withdraw(k *knowledge) {
-	if k.turn != nil {
-		r.options.Releases.Withdraw(k.uid)
-		k.waits, k.turn, k.asksAt = "", nil, time.Time{}
-	}
+// withdraw gives up the places of a CanaryRelease that has ended or is gone.
+func (r *Reconciler) withdraw(name types.NamespacedName) {
+	r.options.Releases.WithdrawUpgrade(name)
+	r.options.Releases.WithdrawProposal(name)
 }
 
 // still is an error when the spec is another by now, or gone: to compare the values can take a
@@ -304,6 +336,7 @@ func (r *Reconciler) still(ctx context.Context, cr *v1alpha1.CanaryRelease) erro
 // unchanged is an error when the values are not those any more that the canary has: what
 // was not tried is not deployed.
 func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, request releases.Request) error {
+	request.Turn = nil // the upgrade has its turn, and would lose it
 	proposal, err := r.options.Releases.Propose(ctx, request)
 	if err != nil {
 		return err

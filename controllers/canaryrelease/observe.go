@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,9 @@ type observation struct {
 	rollouts    []v1alpha1.Rollout
 	// retry is why it has to be tried again, although a decision can be made.
 	retry error
+	// undecided is for how long nothing is decided, since the values wait to be rendered; zero
+	// where they don't, or have for too long.
+	undecided time.Duration
 }
 
 // observe reads everything that a decision needs. What of the cluster can't be read makes
@@ -48,6 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (o
 	s.ReportedAt = s.helm.reportedAt
 	if d := cr.Status.Decision; d != nil && d.EndedAt != nil {
 		r.forgetTraffic(cr.Namespace, s.helm)
+		r.withdraw(client.ObjectKeyFromObject(cr))
 		return s, nil // nothing matters any more
 	}
 	if err := r.read(ctx, &s); err != nil {

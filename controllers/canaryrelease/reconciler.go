@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		again, left, err := r.restoreOrphans(brief, req.NamespacedName, nil)
 		if !left {
 			known := r.helm.forget(req.NamespacedName)
-			r.withdraw(&known)
+			r.withdraw(req.NamespacedName)
 			r.forgetTraffic(req.Namespace, &known)
 		}
 		return again, err
@@ -97,6 +97,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	s, failed := r.observe(brief, cr)
 	if failed != nil {
 		log.FromContext(ctx).Error(failed, "Could not read all objects of the canary", "CanaryRelease", klog.KObj(cr))
+	}
+	if failed == nil && s.undecided > 0 {
+		return reconcile.Result{RequeueAfter: s.undecided}, nil
 	}
 	_, deciding := tracing.Start(ctx, "decide")
 	d := helmrelease.Decide(s.Observation)

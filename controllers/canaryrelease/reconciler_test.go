@@ -222,6 +222,82 @@ func TestAnUpgradeWhoseValuesCouldNotBeRenderedInItsTurnAsksAgain(t *testing.T) 
 	}
 }
 
+// Nothing is decided, and after a minute the status says why.
+func TestValuesThatWaitToBeRenderedAreRenderedInTheirTurn(t *testing.T) {
+	c := newCluster(t)
+	c.helm.exceeded = releases.BusyError("Helm renders other releases")
+	c.run(20)
+	if len(c.writes) > 0 || c.helm.renderTurn == nil {
+		t.Errorf("before a minute is over it writes %v", c.writes)
+	}
+	c.run(1)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonObservationFailed || !strings.Contains(ready.Message, "Helm renders other releases") {
+		t.Errorf("after a minute it says %+v", ready)
+	}
+	for len(c.events.Events) > 0 {
+		if e := <-c.events.Events; strings.HasPrefix(e, corev1.EventTypeWarning) {
+			t.Error(e)
+		}
+	}
+	var enqueued []types.NamespacedName
+	c.r.enqueue = func(name types.NamespacedName) { enqueued = append(enqueued, name) }
+	c.helm.renderTurn()
+	if diff := cmp.Diff([]types.NamespacedName{key("try")}, enqueued); diff != "" {
+		t.Errorf("when their turn comes, these are looked at (-want +got):\n%s", diff)
+	}
+	c.helm.exceeded = nil
+	c.run(12)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonServing {
+		t.Errorf("%+v", ready)
+	}
+}
+
+func TestWhatWasRefusedStaysSoWhileItWaitsToBeRenderedAgain(t *testing.T) {
+	c := newCluster(t)
+	c.helm.refused = []string{"the Job web would run twice"}
+	c.run(3)
+	was := c.ready()
+	if was.Reason != v1alpha1.ReasonRefused {
+		t.Fatalf("%+v", was)
+	}
+	c.helm.exceeded = releases.BusyError("Helm renders other releases")
+	c.run(60)
+	if diff := cmp.Diff(was, c.ready()); diff != "" || c.helm.renderTurn == nil {
+		t.Errorf("it changes (-was +is):\n%s", diff)
+	}
+	c.helm.exceeded, c.helm.refused = nil, nil
+	c.run(12)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonServing {
+		t.Errorf("%+v", ready)
+	}
+}
+
+func TestValuesThatAreNotToBeRenderedAnyMoreGiveUpTheirTurn(t *testing.T) {
+	for name, stop := range map[string]func(*cluster){
+		"deprecated": func(c *cluster) { c.transition(v1alpha1.CanaryTransitionDeprecated) },
+		"gone":       func(c *cluster) { c.must(c.Delete(t.Context(), c.canaryRelease())) },
+		"without a Secret": func(c *cluster) {
+			c.change(func(s *v1alpha1.CanaryReleaseSpec) {
+				s.Config, s.ConfigFrom = "", &v1alpha1.CanaryConfigSource{SecretKeyRef: v1alpha1.CanarySecretKey{Name: "none", Key: "x"}}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.helm.exceeded = releases.BusyError("Helm renders other releases")
+			c.run(2)
+			if c.helm.renderTurn == nil {
+				t.Fatal("it does not wait")
+			}
+			stop(c)
+			c.run(2)
+			if c.helm.renderTurn != nil {
+				t.Error("it waits still")
+			}
+		})
+	}
+}
+
 // newWaiting has an upgrade whose turn has not come.
 func newWaiting(t *testing.T) *cluster {
 	t.Helper()

@@ -176,20 +176,6 @@ func TestOneTaskThatEndsCanMakeRoomForTwo(t *testing.T) {
 	}
 }
 
-func TestTooManyThatWaitAreRefusedAtOnce(t *testing.T) {
-	c := newClaims(t, Limits{Slots: 1, Waiting: 1})
-	c.must("a")
-	c.waits("a2")
-	if _, _, err := c.Claim(t.Context(), "b", "b1", func() {}); !errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := c.Acquire(ended, "b"); !errors.Is(err, ErrBusy) || errors.Is(err, context.Canceled) {
-		t.Errorf("it waits: %v", err)
-	}
-}
-
 func TestWhatIsDoneWithoutWaitingFreesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClaims(t, Limits{Slots: 1})

@@ -13,8 +13,6 @@ type Limits struct {
 	Slots int
 	// PerNamespace is how many of them are of one namespace at most; zero for what is fair.
 	PerNamespace int
-	// Waiting is how many tasks of one namespace wait; zero for any number.
-	Waiting int
 	// Keep is for how long a task keeps its slot from a namespace that has none; zero for
 	// ever. It is for tasks that can be interrupted, those of Acquire.
 	Keep time.Duration
@@ -51,11 +49,6 @@ type Queue[T comparable] struct {
 // NewQueue makes a queue of which all slots are free.
 func NewQueue[T comparable](limits Limits) *Queue[T] {
 	return &Queue[T]{limits: limits, holds: map[T]string{}, held: map[string]int{}, waits: map[string][]T{}, recalled: map[T]bool{}}
-}
-
-// Full reports whether no more tasks of a namespace should join.
-func (q *Queue[T]) Full(namespace string) bool {
-	return q.limits.Waiting > 0 && len(q.waits[namespace]) >= q.limits.Waiting
 }
 
 // Join adds a task that is not in the queue.

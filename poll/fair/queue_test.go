@@ -25,10 +25,6 @@ func play(q *Queue[int], script string) string {
 		namespace := step[1:]
 		switch step[0] {
 		case '+':
-			if q.Full(namespace) {
-				log = append(log, "refused:"+namespace)
-				continue
-			}
 			q.Join(namespace, t)
 			of[t] = namespace
 			waiting[namespace] = append(waiting[namespace], t)
@@ -53,7 +49,7 @@ func play(q *Queue[int], script string) string {
 }
 
 func TestSlotsGoToNamespacesInTurns(t *testing.T) {
-	one, two := Limits{Slots: 1, PerNamespace: 1, Waiting: 10}, Limits{Slots: 2, PerNamespace: 1, Waiting: 3}
+	one, two := Limits{Slots: 1, PerNamespace: 1}, Limits{Slots: 2, PerNamespace: 1}
 	four, eight, few := Limits{Slots: 4}, Limits{Slots: 8}, Limits{Slots: 8, PerNamespace: 2}
 	for name, test := range map[string]struct {
 		limits       Limits
@@ -65,7 +61,6 @@ func TestSlotsGoToNamespacesInTurns(t *testing.T) {
 		"who comes later waits for one task more":           {one, "+a +a +a -a +b -a -a", "a a a b"},
 		"a namespace never has all slots":                   {two, "+a +a +b", "a b"},
 		"a free slot stays free while only one asks":        {two, "+a +a +a -a", "a a"},
-		"too many tasks of a namespace are refused":         {two, "+a +a +a +a +a +b", "a refused:a b"},
 		"who stops waiting is left out":                     {one, "+a +b +c !b -a", "a c"},
 		"who stops waiting as the last of a namespace":      {one, "+a +b !b +b -a", "a b"},
 		"a namespace alone has half of the slots":           {four, "+a +a +a +a +a", "a a"},
@@ -99,9 +94,6 @@ type world struct {
 }
 
 func (w *world) join(namespace string) {
-	if w.Full(namespace) {
-		return
-	}
 	w.last++
 	w.of[w.last] = namespace
 	w.waiting[namespace] = append(w.waiting[namespace], w.last)
@@ -181,7 +173,7 @@ func (w *world) pass(by string) {
 func TestWhateverOthersDoANamespaceHasItsTurn(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		limits := Limits{Slots: 1 + random.IntN(12), PerNamespace: random.IntN(3), Waiting: random.IntN(20)}
+		limits := Limits{Slots: 1 + random.IntN(12), PerNamespace: random.IntN(3)}
 		w := &world{
 			Queue: NewQueue[int](limits), t: t, random: random,
 			of: map[int]string{}, waiting: map[string][]int{}, passed: map[string]map[string]int{},
@@ -264,7 +256,7 @@ func TestATarpitTakesItsShare(t *testing.T) {
 }
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
-	s := NewSlots(Limits{Slots: 1, PerNamespace: 1, Waiting: 1})
+	s := NewSlots(Limits{Slots: 1, PerNamespace: 1})
 	_, release, err := s.Acquire(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)

@@ -100,18 +100,17 @@ func TestATaskThatHasLeftIsNoneOfThoseThatAreToLeave(t *testing.T) {
 func TestHostileNamespacesDelayAnotherByNoMoreThanTheyKeepASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep, takes = 10 * time.Minute, time.Minute
-		s := NewSlots(Limits{Slots: 3, PerNamespace: 1, Waiting: 1, Keep: keep})
+		s := NewSlots(Limits{Slots: 3, PerNamespace: 1, Keep: keep})
 		ctx, stop := context.WithCancel(t.Context())
 		var stopped [3]atomic.Int32
 		for n := range 3 {
 			namespace := fmt.Sprint("hostile", n)
-			for worker := range 3 {
+			for range 3 {
 				go func() {
 					for ctx.Err() == nil {
 						held, release, err := s.Acquire(ctx, namespace)
 						if err != nil {
-							time.Sleep(5*time.Second + time.Duration(worker)) // too many of it wait
-							continue
+							return
 						}
 						<-held.Done()
 						if errors.Is(context.Cause(held), ErrRecalled) {
@@ -140,7 +139,7 @@ func TestHostileNamespacesDelayAnotherByNoMoreThanTheyKeepASlot(t *testing.T) {
 			release()
 		}
 		stop()
-		time.Sleep(time.Minute) // for those that try again
+		synctest.Wait()
 		for n := range stopped {
 			if stopped[n].Load() == 0 {
 				t.Errorf("no task of the hostile namespace %d was stopped", n)
@@ -154,7 +153,7 @@ func TestHostileNamespacesDelayAnotherByNoMoreThanTheyKeepASlot(t *testing.T) {
 func TestTasksThatEndJustInTimeDelayAnotherNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep = 10 * time.Minute
-		s := NewSlots(Limits{Slots: 3, PerNamespace: 1, Waiting: 1, Keep: keep})
+		s := NewSlots(Limits{Slots: 3, PerNamespace: 1, Keep: keep})
 		ctx, stop := context.WithCancel(t.Context())
 		for n := range 6 {
 			go func() {

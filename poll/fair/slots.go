@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// ErrBusy says that others come first: there is no slot, or too many tasks of the namespace
-// wait for one already.
+// ErrBusy says that others come first.
 var ErrBusy = errors.New("others come first")
 
 // ErrRecalled is the cause why the context of a task ended that kept its slot for too long
@@ -43,9 +42,7 @@ func NewSlots(limits Limits) *Slots {
 func (s *Slots) Acquire(ctx context.Context, namespace string) (held context.Context, release func(), err error) {
 	woken := make(chan struct{})
 	t := &task{start: func() { close(woken) }}
-	if !s.join(namespace, t, s.queue.Full) {
-		return nil, nil, ErrBusy
-	}
+	s.join(namespace, t)
 	select {
 	case <-woken:
 	case <-ctx.Done():
@@ -126,7 +123,7 @@ func (s *Slots) Go(namespace string, do func()) {
 			do()
 		}()
 	}
-	s.join(namespace, t, func(string) bool { return false })
+	s.join(namespace, t)
 }
 
 // Loads are those of the namespaces that have a task.
@@ -136,15 +133,11 @@ func (s *Slots) Loads() map[string]Load {
 	return s.queue.Loads()
 }
 
-func (s *Slots) join(namespace string, t *task, refuse func(namespace string) bool) (joined bool) {
+func (s *Slots) join(namespace string, t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refuse(namespace) {
-		return false
-	}
 	s.queue.Join(namespace, t)
 	s.wake()
-	return true
 }
 
 func (s *Slots) leave(t *task) {

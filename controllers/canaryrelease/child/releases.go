@@ -42,7 +42,7 @@ const (
 const upgradeKeep = 10 * time.Minute
 
 var (
-	renderSlots  = fair.Limits{Slots: 2, PerNamespace: 1, Waiting: 3}
+	renderSlots  = fair.Limits{Slots: 2, PerNamespace: 1}
 	upgradeSlots = fair.Limits{Slots: 3, PerNamespace: 1, Keep: upgradeKeep}
 )
 
@@ -106,9 +106,16 @@ func (r *Releases) Get(ctx context.Context, namespace, release string) (releases
 	return state, releases.Explain(err, g.Trouble())
 }
 
-// Propose compares the release as it is with the candidate.
+// Propose compares the release as it is with the candidate. Without a Turn it waits until the
+// context ends: that is for an upgrade, of which few are made at once.
 func (r *Releases) Propose(ctx context.Context, q releases.Request) (releases.Proposal, error) {
-	held, release, err := r.renders.Acquire(ctx, q.Namespace)
+	claim := func() (held context.Context, release func(), err error) {
+		return r.renders.Claim(ctx, q.Namespace, place(q), q.Turn)
+	}
+	if q.Turn == nil {
+		claim = func() (held context.Context, release func(), err error) { return r.renders.Acquire(ctx, q.Namespace) }
+	}
+	held, release, err := claim()
 	if err != nil {
 		return releases.Proposal{}, errBusy
 	}
@@ -128,7 +135,7 @@ const errBusy = releases.BusyError("Helm is called for other CanaryReleases firs
 // Adopt upgrades the release to the candidate. It does not wait for its turn: a namespace can
 // have others wait for long, who would take all workers of the controller.
 func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
-	held, release, err := r.grades.Claim(ctx, q.Namespace, string(q.UID), q.Turn)
+	held, release, err := r.grades.Claim(ctx, q.Namespace, place(q), q.Turn)
 	if err != nil {
 		return errBusy
 	}
@@ -142,8 +149,16 @@ func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
 	return err
 }
 
-// Withdraw gives up the place of an upgrade.
-func (r *Releases) Withdraw(uid types.UID) { r.grades.Drop(string(uid)) }
+// place is the key of a CanaryRelease: it waits for one call of each method.
+func place(q releases.Request) string {
+	return types.NamespacedName{Namespace: q.Namespace, Name: q.Name}.String()
+}
+
+// WithdrawUpgrade gives up the place of an upgrade, if one waits.
+func (r *Releases) WithdrawUpgrade(canary types.NamespacedName) { r.grades.Drop(canary.String()) }
+
+// WithdrawProposal gives up the place of a comparison, if one waits.
+func (r *Releases) WithdrawProposal(canary types.NamespacedName) { r.renders.Drop(canary.String()) }
 
 func (r *Releases) call(held context.Context, method string, q releases.Request) (releases.Answer, error) {
 	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})

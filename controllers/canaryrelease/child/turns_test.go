@@ -19,66 +19,119 @@ import (
 	"github.com/serin-dev/serin/poll/fair"
 )
 
-// As many hostile namespaces wait as the controller has workers: an upgrade that waits holds none.
-func TestUpgradesThatWaitHoldNoWorker(t *testing.T) {
+// As many hostile namespaces wait as the controller has workers: what waits holds none.
+func TestCallsThatWaitHoldNoWorker(t *testing.T) {
+	for name, test := range map[string]struct {
+		slots func(*Releases) *fair.Slots
+		ask   func(*Releases, releases.Request) error
+	}{
+		"upgrades": {func(r *Releases) *fair.Slots { return r.grades }, func(r *Releases, q releases.Request) error { return r.Adopt(t.Context(), q) }},
+		"renders": {func(r *Releases) *fair.Slots { return r.renders }, func(r *Releases, q releases.Request) error {
+			_, err := r.Propose(t.Context(), q)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+			slots := test.slots(r)
+			var running []func()
+			for loads := slots.Loads(); len(loads) == len(running); loads = slots.Loads() { // until none is free
+				_, release, err := slots.Claim(t.Context(), fmt.Sprint("first", len(running)), fmt.Sprint("first", len(running)), func() {})
+				if err != nil {
+					slots.Drop(fmt.Sprint("first", len(running)))
+					break
+				}
+				running = append(running, release)
+			}
+			var turns []string
+			ask := func(namespace string) error {
+				return test.ask(r, releases.Request{Namespace: namespace, Name: "x", Turn: func() { turns = append(turns, namespace) }})
+			}
+			var want []string
+			for n := range 32 {
+				want = append(want, fmt.Sprint("hostile", n))
+			}
+			want = append(want, "honest")
+			for range 2 { // who comes again keeps its place
+				for _, namespace := range want {
+					if err := ask(namespace); !errors.As(err, new(releases.BusyError)) {
+						t.Fatalf("%s: %v", namespace, err)
+					}
+				}
+			}
+			for n := range want {
+				if n < len(running) {
+					running[n]() // one call ends, and each that has its turn ends another
+				}
+				if err := ask(turns[n]); err == nil || errors.As(err, new(releases.BusyError)) {
+					t.Fatalf("%s: %v", turns[n], err)
+				}
+			}
+			if diff := cmp.Diff(want, turns); diff != "" {
+				t.Errorf("turns (-want +got):\n%s", diff)
+			}
+			if loads := slots.Loads(); len(loads) != 0 {
+				t.Errorf("%v are left", loads)
+			}
+		})
+	}
+}
+
+// The upgrade has its turn, which it would lose if it came back for that of its render.
+func TestTheRenderOfAnUpgradeWaits(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	r.renders = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1})
+	_, release, err := r.renders.Acquire(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Propose(ended, releases.Request{Namespace: "a"}); !errors.As(err, new(releases.BusyError)) {
+		t.Error(err)
+	}
+	got := make(chan error)
+	go func() {
+		_, err := r.Propose(t.Context(), releases.Request{Namespace: "a"})
+		got <- err
+	}()
+	for r.renders.Loads()["a"].Waiting == 0 {
+		runtime.Gosched()
+	}
+	release()
+	if err := <-got; err == nil || errors.As(err, new(releases.BusyError)) {
+		t.Error(err)
+	}
+}
+
+func TestACallThatIsWithdrawnHasNoTurn(t *testing.T) {
+	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	one := fair.Limits{Slots: 1, PerNamespace: 1}
+	r.grades, r.renders = fair.NewSlots(one), fair.NewSlots(one)
 	var running []func()
-	for _, namespace := range []string{"a", "b", "c"} {
-		_, release, err := r.grades.Acquire(t.Context(), namespace)
+	for _, slots := range r.Slots() {
+		_, release, err := slots.Acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		running = append(running, release)
 	}
-	var turns []string
-	ask := func(namespace string) error {
-		return r.Adopt(t.Context(), releases.Request{
-			Namespace: namespace, UID: types.UID(namespace), Turn: func() { turns = append(turns, namespace) },
-			Still: func(context.Context) error { return releases.Failure("made") },
-		})
-	}
-	var want []string
-	for n := range 32 {
-		want = append(want, fmt.Sprint("hostile", n))
-	}
-	want = append(want, "honest")
-	for range 2 { // who comes again keeps its place
-		for _, namespace := range want {
-			if err := ask(namespace); !errors.As(err, new(releases.BusyError)) {
-				t.Fatalf("%s: %v", namespace, err)
-			}
+	q := releases.Request{Namespace: "b", Name: "x", Turn: func() { t.Error("it has a turn") }}
+	_, err := r.Propose(t.Context(), q)
+	for _, err := range []error{err, r.Adopt(t.Context(), q)} {
+		if !errors.As(err, new(releases.BusyError)) {
+			t.Error(err)
 		}
 	}
-	for n := range want {
-		if n < len(running) {
-			running[n]() // one upgrade ends, and each that has its turn ends another
+	r.WithdrawUpgrade(types.NamespacedName{Namespace: "b", Name: "x"})
+	r.WithdrawProposal(types.NamespacedName{Namespace: "b", Name: "x"})
+	for _, release := range running {
+		release()
+	}
+	for name, slots := range r.Slots() {
+		if loads := slots.Loads(); len(loads) != 0 {
+			t.Errorf("of %s are left: %v", name, loads)
 		}
-		if err := ask(turns[n]); err == nil || err.Error() != "made" {
-			t.Fatalf("%s: %v", turns[n], err)
-		}
-	}
-	if diff := cmp.Diff(want, turns); diff != "" {
-		t.Errorf("turns (-want +got):\n%s", diff)
-	}
-	if loads := r.grades.Loads(); len(loads) != 0 {
-		t.Errorf("%v are left", loads)
-	}
-}
-
-func TestAnUpgradeThatIsWithdrawnHasNoTurn(t *testing.T) {
-	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
-	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1})
-	_, release, err := r.grades.Acquire(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Adopt(t.Context(), releases.Request{Namespace: "b", UID: "b", Turn: func() { t.Error("it has a turn") }}); !errors.As(err, new(releases.BusyError)) {
-		t.Error(err)
-	}
-	r.Withdraw("b")
-	release()
-	if loads := r.grades.Loads(); len(loads) != 0 {
-		t.Errorf("%v are left", loads)
 	}
 }
 
@@ -104,7 +157,7 @@ func TestACallWhoseTimeIsOverBeforeTheProcessBeginsWasInterrupted(t *testing.T) 
 
 func TestAnUpgradeThatHangsGivesWayToThatOfAnotherNamespace(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exec sleep 3600"), Account: account})
-	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1, Waiting: 1, Keep: time.Millisecond})
+	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1, Keep: time.Millisecond})
 	hangs := make(chan error)
 	go func() { hangs <- r.Adopt(t.Context(), releases.Request{Namespace: "a"}) }()
 	for r.grades.Loads()["a"].Held == 0 {

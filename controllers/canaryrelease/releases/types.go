@@ -65,7 +65,7 @@ type Request struct {
 	// UID and Name are those of the CanaryRelease.
 	UID  types.UID
 	Name string
-	// Turn is called when an upgrade that got a BusyError may be made. It must not block.
+	// Turn is called when a call that got a BusyError may be made. It must not block.
 	Turn func() `json:"-"`
 	// Still is called when the turn has come, unless it is nil; its error ends the call.
 	Still func(context.Context) error `json:"-"`
@@ -75,14 +75,17 @@ type Request struct {
 type Releases interface {
 	// Get tells what there is of a release. That there is none is no error.
 	Get(ctx context.Context, namespace, release string) (Release, error)
-	// Propose compares the release as it is with the candidate. It writes nothing.
+	// Propose compares the release as it is with the candidate. It writes nothing. A BusyError
+	// is no failure: without a Turn others came first for too long, with one as for Adopt.
 	Propose(ctx context.Context, r Request) (Proposal, error)
 	// Adopt upgrades the release to the candidate. It is safe to repeat after a crash
 	// at any write, and returns nil when the newest revision is deployed by it. A BusyError
 	// is no failure: its turn has not come yet, and its place is kept.
 	Adopt(ctx context.Context, r Request) error
-	// Withdraw gives up the place of an upgrade that waits for its turn.
-	Withdraw(uid types.UID)
+	// WithdrawUpgrade and WithdrawProposal give up the place of a call that waits for its
+	// turn, if there is one, of the CanaryRelease of that name.
+	WithdrawUpgrade(canary types.NamespacedName)
+	WithdrawProposal(canary types.NamespacedName)
 }
 
 // InvalidError says that a user has to change something. Its text is safe to

@@ -157,19 +157,21 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
 	case k.rendersSince.IsZero():
 		k.rendersSince = s.Now
 	}
-	switch p := s.proposal; {
-	case p != nil:
+	if p := s.proposal; p != nil {
 		s.Proposal = helmrelease.Proposal{Known: true, Digest: p.Digest, Later: p.Later, Refused: p.Refused}
-	case waits && s.Now.Sub(k.rendersSince) < untold:
-		s.undecided = untold - s.Now.Sub(k.rendersSince)
-	case err != nil:
+		return
+	}
+	if err != nil {
 		r.unproposed(s, err)
+	}
+	if waits {
+		s.quiet = max(0, quietWait-s.Now.Sub(k.rendersSince))
 	}
 }
 
-// untold is for how long values may wait to be rendered before the status says so: after a
+// quietWait is for how long values may wait to be rendered before the status says so: after a
 // restart of the operator those of all CanaryReleases do.
-const untold = time.Minute
+const quietWait = time.Minute
 
 // propose has the values rendered where the outcome may be another one than before. What was
 // refused stays so while it waits to be rendered again.

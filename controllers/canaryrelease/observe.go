@@ -36,9 +36,9 @@ type observation struct {
 	rollouts    []v1alpha1.Rollout
 	// retry is why it has to be tried again, although a decision can be made.
 	retry error
-	// undecided is for how long nothing is decided, since the values wait to be rendered; zero
+	// quiet is for how long the status need not say that the values wait to be rendered; zero
 	// where they don't, or have for too long.
-	undecided time.Duration
+	quiet time.Duration
 }
 
 // observe reads everything that a decision needs. What of the cluster can't be read makes

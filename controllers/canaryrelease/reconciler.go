@@ -98,12 +98,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if failed != nil {
 		log.FromContext(ctx).Error(failed, "Could not read all objects of the canary", "CanaryRelease", klog.KObj(cr))
 	}
-	if failed == nil && s.undecided > 0 {
-		return reconcile.Result{RequeueAfter: s.undecided}, nil
-	}
 	_, deciding := tracing.Start(ctx, "decide")
 	d := helmrelease.Decide(s.Observation)
 	deciding.End()
+	if failed == nil && s.quiet > 0 && len(d.Actions) == 0 && apiequality.Semantic.DeepEqual(cr.Status.Decision, d.Status.Decision) {
+		return reconcile.Result{RequeueAfter: s.quiet}, nil
+	}
 	if d.Status.Release != nil {
 		tracing.Note(ctx, tracing.Revision, strconv.Itoa(int(d.Status.Release.Revision)))
 	}

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io//api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -70,7 +71,19 @@ func (s *scene) sh(kubeconfig, commands string) string {
 	if err != nil {
 		s.Errorf("%v\n%s\n%s", err, commands, out)
 	}
-	return string(out)
+	return logLine.ReplaceAllString(string(out), "")
+}
+
+// logLine is one that a client logs for information only. kubectl wait has one at times about the
+// watch that it ends itself.
+var logLine = regexp.MustCompile(`(?m)^I\d{4} \d\d:\d\d:\d\d\.\d{6} .*\n`)
+
+func TestWhatAClientLogsIsNotWhatItPrints(t *testing.T) {
+	const printed = "image updated\nI1128 05:52:40.142371   30510 reflector.go:664] \"Warning: watch ended with error\"\ncondition met\nI am no log line\nE1128 05:52:40.142371   30510 x.go:1] failed\n"
+	const want = "image updated\ncondition met\nI am no log line\nE1128 05:52:40.142371   30510 x.go:1] failed\n"
+	if diff := cmp.Diff(want, logLine.ReplaceAllString(printed, "")); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // environment is that of a user's shell.

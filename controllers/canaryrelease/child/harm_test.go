@@ -165,8 +165,9 @@ func TestWhileOneNamespaceComputesForEverOthersGoOn(t *testing.T) {
 	api := newAPI(t, "")
 	r := New(api.config(), Options{Program: endless, Account: account})
 	ctx, cancel := context.WithCancel(t.Context())
+	const calls = 3
 	done := make(chan error)
-	for range renderSlots.Waiting {
+	for range calls {
 		go func() {
 			_, err := r.Propose(ctx, ask("hostile", "tag: '2'"))
 			done <- err
@@ -183,7 +184,7 @@ func TestWhileOneNamespaceComputesForEverOthersGoOn(t *testing.T) {
 	default:
 	}
 	cancel()
-	for range renderSlots.Waiting {
+	for range calls {
 		if err := <-done; err == nil {
 			t.Error("a hostile call was answered")
 		}

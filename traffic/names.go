@@ -96,6 +96,5 @@ const (
 	FieldMirror         = FieldRouting + ".mirror"
 	FieldStickyCookie   = FieldRouting + ".stickyCookie"
 	FieldPorts          = FieldRouting + ".ports"
-	FieldProxyResources = FieldRouting + ".proxyResources"
 	FieldProxyPods      = FieldRouting + ".proxyPods"
 )

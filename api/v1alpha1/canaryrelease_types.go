@@ -3,8 +3,9 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
 // CanaryRelease tries other values of a Helm release on a share of its traffic. The
@@ -99,10 +100,10 @@ type CanaryReleaseSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Services []CanaryService `json:"services,omitempty"`
 
-	// resources of the container of each proxy that shares the traffic. When unset,
-	// proxies have the resources that the operator gives them.
+	// resources of the container of each proxy that shares the traffic. A quantity that is
+	// unset is the operator's.
 	// +optional
-	Resources *CanaryResources `json:"resources,omitempty"`
+	Resources *splitv1.ProxyResources `json:"resources,omitempty"`
 
 	// replicas is the number of pods of each of the canary's workloads. When unset, the
 	// share of the largest weight in the replicas of the release's Deployment, rounded up,
@@ -262,18 +263,4 @@ type CanaryPortConfig struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
-}
-
-// CanaryResources are the resources of a proxy's container.
-type CanaryResources struct {
-	// requests are what is set aside for the container, such as cpu and memory.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=8
-	Requests corev1.ResourceList `json:"requests,omitempty"`
-
-	// limits are what the container may use at most. A limit of CPU adds latency to every
-	// version alike.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=8
-	Limits corev1.ResourceList `json:"limits,omitempty"`
 }

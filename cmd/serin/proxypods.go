@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -82,11 +83,17 @@ func (o *proxyPodOptions) parsePods() (splitv1.ProxyPods, error) {
 	if err := yaml.UnmarshalStrict([]byte(o.pods), &pods); err != nil {
 		return pods, err
 	}
-	if pods.Replicas != nil || pods.ImagePullSecrets != nil {
-		return pods, errors.New("give replicas and imagePullSecrets by --proxy-replicas and --proxy-pull-secret")
+	if pods.Replicas != nil || pods.MaxReplicas != nil || pods.Resources != nil || pods.ImagePullSecrets != nil {
+		return pods, errors.New("give replicas, maxReplicas, resources and imagePullSecrets by --proxy-replicas, --proxy-max-replicas, --proxy-requests, --proxy-limits and --proxy-pull-secret")
+	}
+	if pods.Labels != nil {
+		return pods, errors.New("labels: belong to an app; give them to its Rollout or TrafficSplit")
 	}
 	pods.ImagePullSecrets = o.pullSecrets
-	return pods, nginx.CheckPods(pods)
+	checked := pods
+	// Who installs the operator may have proxies be a part of the cluster.
+	checked.PriorityClassName = strings.TrimPrefix(pods.PriorityClassName, splitv1.SystemPriority)
+	return pods, checked.Check()
 }
 
 // quantities reads resources by name; nil for none.

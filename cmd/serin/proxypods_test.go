@@ -49,13 +49,21 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 		"pods of a class of their own": {
 			args: []string{`--proxy-pods={"priorityClassName":"edge","nodeSelector":{"pool":"edge"},"tolerations":[{"key":"edge","operator":"Exists"}],"annotations":{"a.b/c":"d"}}`},
 			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Pods: splitv1.ProxyPods{
-				PriorityClassName: "edge", NodeSelector: map[string]string{"pool": "edge"},
-				Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}, Annotations: map[string]string{"a.b/c": "d"},
+				PriorityClassName: "edge", NodeSelector: map[string]splitv1.LabelValue{"pool": "edge"},
+				Tolerations: []splitv1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}, Annotations: map[string]splitv1.AnnotationValue{"a.b/c": "d"},
 			}},
 		},
 		"an autoscaling that is none": {args: []string{"--proxy-autoscaling=on"}, err: `--proxy-autoscaling: "on" is not one of`},
-		"pods with a field too many":  {args: []string{"--proxy-pods={labels: {a: b}}"}, err: `--proxy-pods: `},
+		"pods with a field too many":  {args: []string{"--proxy-pods={image: a}"}, err: `--proxy-pods: `},
+		"pods with labels":            {args: []string{"--proxy-pods={labels: {a: b}}"}, err: `--proxy-pods: labels: belong to an app`},
 		"pods with replicas":          {args: []string{"--proxy-pods={replicas: 3}"}, err: "--proxy-replicas"},
+		"pods with a most":            {args: []string{"--proxy-pods={maxReplicas: 3}"}, err: "--proxy-max-replicas"},
+		"pods with resources":         {args: []string{"--proxy-pods={resources: {limits: {memory: 1Gi}}}"}, err: "--proxy-limits"},
+		"pods of the cluster": {
+			args: []string{"--proxy-pods={priorityClassName: system-cluster-critical}"},
+			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Pods: splitv1.ProxyPods{PriorityClassName: "system-cluster-critical"}},
+		},
+		"pods of a class without a name": {args: []string{"--proxy-pods={priorityClassName: a b}"}, err: `--proxy-pods: priorityClassName: "a b" is not the name`},
 		"pods with a wrong toleration": {
 			args: []string{"--proxy-pods={tolerations: [{key: a, operator: In}]}"}, err: `--proxy-pods: tolerations[0]: the operator "In" is neither Equal nor Exists`,
 		},

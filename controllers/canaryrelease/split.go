@@ -41,7 +41,7 @@ func (s *observation) setSplit(split *splitv1.TrafficSplit, root *corev1.Service
 func (s *observation) routing(root *corev1.Service, weights []helmrelease.PortWeight) splitv1.Routing {
 	r := splitv1.Routing{Router: string(v1alpha1.RouterNginx)}
 	if own := s.CanaryRelease.Spec.Resources; own != nil {
-		r.ProxyResources = &corev1.ResourceRequirements{Requests: own.Requests, Limits: own.Limits}
+		r.ProxyPods = &splitv1.ProxyPods{Resources: own}
 	}
 	rules := func(port string, change func(*splitv1.PortRouting)) {
 		if r.Ports == nil {

@@ -108,14 +108,14 @@ func TestAnEditOfASplitIsNotTakenForWeights(t *testing.T) {
 
 func TestProtocolsAndResourcesOfTheSpecAreInTheSplit(t *testing.T) {
 	s := observationOf(t)
-	s.CanaryRelease.Spec.Resources = &v1alpha1.CanaryResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+	s.CanaryRelease.Spec.Resources = &splitv1.ProxyResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
 	s.CanaryRelease.Spec.Services = []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{
 		{Port: 80, Protocol: v1alpha1.CanaryProtocolHTTPS}, {Port: 53, Protocol: v1alpha1.CanaryProtocolUDP},
 	}}}
 	split := &splitv1.TrafficSplit{}
 	s.setSplit(split, s.root("web"), twoPorts(1, 1), "web")
 	want := map[string]string{
-		splitv1.AnnotationRouting:           `{"router":"nginx","ports":{"53/UDP":{"protocol":"UDP"},"80/TCP":{"protocol":"HTTPS"}},"proxyResources":{"limits":{"memory":"1Gi"}}}`,
+		splitv1.AnnotationRouting:           `{"router":"nginx","ports":{"53/UDP":{"protocol":"UDP"},"80/TCP":{"protocol":"HTTPS"}},"proxyPods":{"resources":{"limits":{"memory":"1Gi"}}}}`,
 		v1alpha1.AnnotationCanaryReleaseUID: "cr", v1alpha1.AnnotationCanaryWorkload: "web",
 	}
 	if diff := cmp.Diff(want, split.Annotations); diff != "" {

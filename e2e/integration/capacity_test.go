@@ -9,6 +9,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -23,7 +24,7 @@ func TestProxiesAreOnEachOfThreeNodesAndHaveAnAutoscaler(t *testing.T) {
 	startNodes(t, pool, pool+"-b", pool+"-c")
 	onThem := func(o *nginx.Options) {
 		o.WithoutNodes, o.Autoscaling = false, &nginx.Autoscaling{IfPossible: true}
-		o.Pods.NodeSelector = map[string]string{fakenode.PoolLabel: pool}
+		o.Pods.NodeSelector = map[string]splitv1.LabelValue{fakenode.PoolLabel: splitv1.LabelValue(pool)}
 	}
 	p := begin(t, func(c *cast) { c.sight = append(c.sight, func(see *sight) { see.proxies = onThem }) })
 	p.release()

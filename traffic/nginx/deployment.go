@@ -61,15 +61,16 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 				WithRollingUpdate(appsac.RollingUpdateDeployment().
 					WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
 			WithTemplate(coreac.PodTemplateSpec().
-				WithLabels(podLabels(split)).WithLabels(mesh.Labels()).
-				WithAnnotations(opts.Pods.Annotations).
+				WithLabels(plain(opts.Pods.Labels)).WithLabels(podLabels(split)).WithLabels(mesh.Labels()).
+				WithAnnotations(plain(opts.Pods.Annotations)).
 				WithAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": container}).
 				WithAnnotations(mesh.Annotations()).
 				WithSpec(podSpec(target, listeners, opts)))), nil
 }
 
-// podLabels are none that a user selects by: an autoscaler, a budget, a monitor or a policy
-// of the app must not take a proxy for one of its pods.
+// podLabels are those by which Serin finds a split's proxies. No other label is given to them, but
+// what the split asks for: an autoscaler, a budget, a monitor or a policy of the app must not take
+// a proxy for one of its pods.
 func podLabels(split *splitv1.TrafficSplit) map[string]string {
 	return map[string]string{traffic.LabelProxy: split.Name}
 }
@@ -98,7 +99,7 @@ func podSpec(target traffic.Target, listeners []conf.Listener, opts Options) *co
 	for i := range opts.Pods.Tolerations {
 		spec.WithTolerations(toleration(opts.Pods.Tolerations[i]))
 	}
-	return spec.WithNodeSelector(opts.Pods.NodeSelector)
+	return spec.WithNodeSelector(plain(opts.Pods.NodeSelector))
 }
 
 // spreadOver has no node or zone get two proxies more than another. Where that is strict,
@@ -111,7 +112,8 @@ func spreadOver(key string, strict bool, split *splitv1.TrafficSplit) *coreac.To
 	return over.WithWhenUnsatisfiable(corev1.ScheduleAnyway)
 }
 
-func toleration(given corev1.Toleration) *coreac.TolerationApplyConfiguration {
+// toleration is a bounded one as pods have it.
+func toleration(given splitv1.Toleration) *coreac.TolerationApplyConfiguration {
 	out := coreac.Toleration()
 	if given.Key != "" {
 		out.WithKey(given.Key)

@@ -3,9 +3,9 @@
 package nginx
 
 import (
+	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -13,57 +13,57 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// resourcesOf are the resources of a split's proxies: those of its routing, else those of
-// the operator. An error says what is wrong with them.
-func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequirements) (corev1.ResourceRequirements, error) {
-	routing, _ := splitv1.RoutingOf(split) // resolve.Split refuses what can't be read
-	own := routing.ProxyResources
+// merged are the operator's resources with the quantities of a split in their place. They fit
+// together whatever the operator's are, which the author of a split does not see.
+func merged(operators corev1.ResourceRequirements, own *splitv1.ProxyResources) corev1.ResourceRequirements {
 	if own == nil {
-		return operators, nil
+		return operators
 	}
-	if len(own.Claims) > 0 {
-		return operators, fmt.Errorf("%s.claims: a proxy takes none; name only requests and limits", traffic.FieldProxyResources)
-	}
-	for _, list := range []corev1.ResourceList{own.Requests, own.Limits} {
-		for _, name := range slices.Sorted(maps.Keys(list)) {
-			switch quantity := list[name]; {
-			case quantity.Sign() < 0:
-				return operators, fmt.Errorf("%s: %s is below 0; correct it", traffic.FieldProxyResources, name)
-			case !slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name):
-				return operators, fmt.Errorf("%s: %.40q is not a resource of a proxy; name cpu, memory or ephemeral-storage", traffic.FieldProxyResources, name)
-			}
+	out := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
+	maps.Copy(out.Requests, operators.Requests)
+	maps.Copy(out.Limits, operators.Limits)
+	for name, limit := range own.Limits {
+		out.Limits[name] = limit
+		if request, found := out.Requests[name]; found && request.Cmp(limit) > 0 {
+			out.Requests[name] = limit
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(own.Limits)) {
-		if request, found := own.Requests[name]; found && request.Cmp(own.Limits[name]) > 0 {
-			return operators, fmt.Errorf("%s: requests more %s than its limit; correct one", traffic.FieldProxyResources, name)
+	for name, request := range own.Requests {
+		out.Requests[name] = request
+		if limit, found := out.Limits[name]; found && request.Cmp(limit) > 0 {
+			out.Limits[name] = request
 		}
 	}
-	return *own, nil
+	return out
 }
 
 // optionsOf are the options for the proxies of one split. With settings of its own that are
 // wrong they are the operator's, and the split is refused.
-func (r *Router) optionsOf(split *splitv1.TrafficSplit) (Options, []traffic.Problem) {
-	options := r.options
-	routing, _ := splitv1.RoutingOf(split) // resolve.Split refuses what can't be read
-	if routing.ProxyPods != nil {
-		if err := CheckPods(*routing.ProxyPods); err != nil {
-			return r.options, invalid(fmt.Errorf("%s.%w", traffic.FieldProxyPods, err))
+func (r *Router) optionsOf(ctx context.Context, target traffic.Target) (Options, []traffic.Problem, error) {
+	routing, _ := splitv1.RoutingOf(target.Split) // resolve.Split refuses what can't be read
+	own := routing.ProxyPods
+	if own == nil {
+		return r.options, nil, nil
+	}
+	if err := own.Check(); err != nil {
+		return r.options, invalid(err), nil
+	}
+	if len(own.Labels) > 0 && target.Root != nil {
+		services, err := r.servicesOf(ctx, target)
+		if err != nil {
+			return r.options, nil, err
 		}
-		options.override(*routing.ProxyPods)
+		for _, s := range services {
+			if key := traffic.SelectedBy(own.Labels, traffic.DeclaredSelector(s)); key != "" {
+				return r.options, invalid(fmt.Errorf("labels: %q is a key of the selector of Service %q, which must not find proxies; remove it", key, s.Name)), nil
+			}
+		}
 	}
-	resources, err := resourcesOf(split, options.Resources)
-	if _, requested := resources.Requests[corev1.ResourceCPU]; err == nil && options.Autoscaling != nil && !options.Autoscaling.IfPossible && !requested {
-		err = fmt.Errorf("%s: requests no cpu, of which the autoscaler's utilization is a part; add it", traffic.FieldProxyResources)
-	}
-	if err != nil {
-		return r.options, invalid(err)
-	}
-	options.Resources = resources
-	return options, nil
+	options := r.options
+	options.override(*own)
+	return options, nil, nil
 }
 
 func invalid(err error) []traffic.Problem {
-	return []traffic.Problem{traffic.Refuse(splitv1.ReasonInvalid, "%s", err)}
+	return []traffic.Problem{traffic.Refuse(splitv1.ReasonInvalid, "%s.%s", traffic.FieldProxyPods, err)}
 }

@@ -147,7 +147,7 @@ func (r *Router) size(ctx context.Context, target traffic.Target, s *settings, p
 		return err
 	}
 	if live == nil {
-		if load.Nodes, err = r.nodes(ctx, s.Pods.NodeSelector); err != nil {
+		if load.Nodes, err = r.nodes(ctx, plain(s.Pods.NodeSelector)); err != nil {
 			return err
 		}
 	}

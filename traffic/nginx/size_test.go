@@ -3,9 +3,7 @@
 package nginx
 
 import (
-	"maps"
 	"strconv"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -172,49 +169,5 @@ func TestNodesAreNotReadWithoutTheRight(t *testing.T) {
 	r.options.WithoutNodes = true
 	if got, err := r.nodes(t.Context(), nil); err != nil || got != (Nodes{}) {
 		t.Errorf("%+v %v, want nothing", got, err)
-	}
-}
-
-func TestPodsOfOneSplitsProxies(t *testing.T) {
-	for text, says := range map[string]string{
-		`replicas: 0`:              "replicas: 0 is not from 1 to 1000",
-		`priorityClassName: A`:     "priorityClassName: ",
-		`nodeSelector: {"a b": c}`: "nodeSelector: ",
-		`annotations: {"serin.dev/service-account-uid": "1"}`: "only Serin sets",
-		`annotations: {"": "1"}`:                              "annotations: ",
-		`imagePullSecrets: [A]`:                               "imagePullSecrets: ",
-		`tolerations: [{}]`:                                   "tolerations[0]: without a key",
-		`tolerations: [{key: a, operator: Exists, value: b}]`: "takes no value",
-		`tolerations: [{key: a, effect: Never}]`:              "is not one of NoSchedule",
-		`tolerations: [{key: a, tolerationSeconds: 1}]`:       "takes the effect NoExecute",
-		`tolerations: [{key: "a b", value: c}]`:               "is not the key of a taint",
-		`tolerations: [{key: a, value: "b c"}]`:               "is not the value of a taint",
-	} {
-		target := shopTarget()
-		target.Split.Annotations = map[string]string{splitv1.AnnotationRouting: "proxyPods: {" + text + "}"}
-		r, _ := testRouter(t, interceptor.Funcs{})
-		state, err := r.Observe(t.Context(), target)
-		must(t, err)
-		if len(state.Problems) != 1 || !strings.Contains(state.Problems[0].Message, says) || !strings.HasPrefix(state.Problems[0].Message, traffic.FieldProxyPods) {
-			t.Errorf("%s: %+v, want %q", text, state.Problems, says)
-		}
-	}
-
-	target := shopTarget()
-	target.Split.Annotations = map[string]string{splitv1.AnnotationRouting: `proxyPods: {replicas: 4, priorityClassName: edge, nodeSelector: {pool: edge},
-  tolerations: [{key: edge, operator: Exists, effect: NoSchedule}], annotations: {a: b}, imagePullSecrets: [mine]}`}
-	r, api := testRouter(t, interceptor.Funcs{})
-	r.options.Pods = splitv1.ProxyPods{PriorityClassName: "all", Annotations: map[string]string{"a": "all", "c": "d"}, ImagePullSecrets: []string{"all"}}
-	for _, o := range conditions(t, r, target) {
-		must(t, r.Apply(t.Context(), target, o))
-	}
-	d := liveDeployment(t, api)
-	spec, annotations := d.Spec.Template.Spec, d.Spec.Template.Annotations
-	if *d.Spec.Replicas != 4 || spec.PriorityClassName != "edge" || !maps.Equal(spec.NodeSelector, map[string]string{"pool": "edge"}) ||
-		len(spec.Tolerations) != 1 || spec.ImagePullSecrets[0].Name != "mine" || annotations["a"] != "b" || annotations["c"] != "d" {
-		t.Errorf("%d replicas of %+v with %v", *d.Spec.Replicas, spec, annotations)
-	}
-	if r.options.Pods.Annotations["a"] != "all" {
-		t.Error("the annotations of one split became those of all")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"math"
 	"reflect"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
@@ -56,37 +55,9 @@ type Routing struct {
 	// ports are the rules of single ports of the root Service, by "<number>/<TCP or UDP>".
 	Ports map[string]PortRouting `json:"ports,omitempty"`
 
-	// proxyResources are the resources of the container of each of the split's proxies.
-	// When unset, they are those that the operator gives to proxies. Routers without
-	// proxies of their own ignore it.
-	ProxyResources *corev1.ResourceRequirements `json:"proxyResources,omitempty"`
-
-	// proxyPods is what else the pods of the split's proxies are to be. What is unset is
-	// as the operator gives it to proxies. Routers without proxies of their own ignore it.
+	// proxyPods is how the pods of the split's proxies run. Routers without proxies of their
+	// own ignore it.
 	ProxyPods *ProxyPods `json:"proxyPods,omitempty"`
-}
-
-// ProxyPods is where and how the pods of proxies run.
-type ProxyPods struct {
-	// replicas that there are at least, from 1 to 1000. There are more where the backends have
-	// many endpoints, and where the proxies have much to do.
-	Replicas *int32 `json:"replicas,omitempty"`
-
-	// priorityClassName of the pods.
-	PriorityClassName string `json:"priorityClassName,omitempty"`
-
-	// nodeSelector of the pods.
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-
-	// tolerations of the pods.
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-
-	// annotations of the pods, beside those that the operator gives to all.
-	Annotations map[string]string `json:"annotations,omitempty"`
-
-	// imagePullSecrets are names of Secrets, in the split's namespace, that the image is pulled
-	// with.
-	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
 }
 
 // RouteReference names a route of a gateway or mesh in the split's namespace.

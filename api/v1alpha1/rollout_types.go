@@ -4,6 +4,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
 // Rollout releases every change of a workload's pod template step by step:
@@ -109,6 +111,13 @@ type RolloutSpec struct {
 	// drawn independently.
 	// +optional
 	SessionAffinity *SessionAffinity `json:"sessionAffinity,omitempty"`
+
+	// proxyPods is how the pods of the router nginx run: where, how many and with which
+	// resources. A field that is unset is as the operator gives it to all proxies. A change
+	// holds at once, also in the middle of a release: the proxies are replaced one at a time,
+	// and no request is lost. Other routers have no proxies and ignore it.
+	// +optional
+	ProxyPods *splitv1.ProxyPods `json:"proxyPods,omitempty"`
 
 	// trafficDistribution is spec.trafficDistribution of the Services that Serin makes for
 	// the two versions: which endpoints clients prefer, such as those in their own zone.

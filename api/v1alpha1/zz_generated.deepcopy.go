@@ -1867,6 +1867,11 @@ func (in *RolloutSpec) DeepCopyInto(out *RolloutSpec) {
 		*out = new(SessionAffinity)
 		**out = **in
 	}
+	if in.ProxyPods != nil {
+		in, out := &in.ProxyPods, &out.ProxyPods
+		*out = new(v1alpha4.ProxyPods)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.TrafficDistribution != nil {
 		in, out := &in.TrafficDistribution, &out.TrafficDistribution
 		*out = new(TrafficDistribution)

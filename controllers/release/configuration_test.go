@@ -170,16 +170,21 @@ func TestAContentThatCantBeKeptDoesNotHoldUpARollback(t *testing.T) {
 }
 
 func TestWhatCantBeHonouredIsSaidAndNothingIsReleased(t *testing.T) {
-	w := newWorld(t)
-	w.ready()
-	o := w.observe()
-	o.Configuration.Problem = "no policy"
-	d := Decide(o)
-	if len(d.Actions) > 0 {
-		t.Errorf("actions %v", d.Actions)
-	}
-	ro := &v1alpha1.Rollout{Status: d.Status}
-	if got := readyMessage(ro); got != "spec.configuration: no policy. (ConfigurationUnavailable)" {
-		t.Errorf("says %s", got)
+	for want, change := range map[string]func(*state.Observation){
+		"spec.configuration: no policy. (ConfigurationUnavailable)": func(o *state.Observation) { o.Configuration.Problem = "no policy" },
+		"spec.proxyPods.labels: bad. (InvalidSpec)":                 func(o *state.Observation) { o.ProxyPodsProblem = "labels: bad" },
+	} {
+		w := newWorld(t)
+		w.ready()
+		o := w.observe()
+		change(&o)
+		d := Decide(o)
+		if len(d.Actions) > 0 {
+			t.Errorf("actions %v", d.Actions)
+		}
+		ro := &v1alpha1.Rollout{Status: d.Status}
+		if got := readyMessage(ro); got != want {
+			t.Errorf("says %s, want %s", got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/release/strategy"
 )
@@ -135,6 +136,7 @@ func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
 		"spec.router: ":              func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI },
 		"spec.configuration: ":       func(s *v1alpha1.RolloutSpec) { s.Configuration = &v1alpha1.Configuration{} },
 		"spec.trafficDistribution: ": func(s *v1alpha1.RolloutSpec) { s.TrafficDistribution = &value },
+		"spec.proxyPods: ":           func(s *v1alpha1.RolloutSpec) { s.ProxyPods = &splitv1.ProxyPods{} },
 		"spec.routeRefs: ": func(s *v1alpha1.RolloutSpec) {
 			s.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "web"}}
 		},

@@ -65,6 +65,8 @@ func refuseObjects(s *state.Snapshot) *kit.Statement {
 		return state.Refuse(v1alpha1.ReasonInvalidService, "spec.service: %s.", s.Service.Problem)
 	case s.DistributionProblem != "":
 		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.trafficDistribution: %s.", s.DistributionProblem)
+	case s.ProxyPodsProblem != "":
+		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.proxyPods.%s.", s.ProxyPodsProblem)
 	case s.Configuration.Problem != "":
 		return state.Refuse(v1alpha1.ReasonConfigurationUnavailable, "spec.configuration: %s.", s.Configuration.Problem)
 	}

@@ -42,6 +42,8 @@ type snapshot struct {
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
 	previews   map[string]*corev1.Service // by their names
+	// selectors are those that find the app's pods, by what has them.
+	selectors map[string]map[string]string
 	// canaryRelease that is delegated; nil when there is none.
 	canaryRelease *v1alpha1.CanaryRelease
 	// present are the names of the copies of the contents that the template refers
@@ -86,6 +88,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 
 // observeReleased reads what is released, and what shares its traffic.
 func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
+	defer s.compareSplit() // by all that was read
 	switch {
 	case isDelegated(s.Rollout):
 		return r.observeDelegated(ctx, s)
@@ -162,6 +165,7 @@ func (r *Reconciler) observeFreezes(ctx context.Context, s *snapshot) error {
 func (r *Reconciler) observeRoot(ctx context.Context, s *snapshot) (err error) {
 	s.root = &corev1.Service{}
 	s.Service.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Spec.Service, s.root)
+	s.selects("Service", s.Rollout.Spec.Service, traffic.DeclaredSelector(s.root))
 	return err
 }
 
@@ -175,6 +179,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 		return r.observeReplicaSets(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name})
 	}
 	s.deployment = d
+	s.selects("Deployment", d.Name, keysOf(d.Spec.Selector))
 	replicas := ptr.Deref(d.Spec.Replicas, 1)
 	revision, err := workload.Revision(string(d.UID), &d.Spec.Template)
 	if err != nil {
@@ -281,6 +286,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *snapshot, role, name
 	}
 	b.Object = shell.ObjectOf(svc)
 	s.backends[role] = svc
+	s.selects("Service", svc.Name, traffic.DeclaredSelector(svc))
 	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
 	if s.Service.Presence == kit.Present {
@@ -309,6 +315,7 @@ func (r *Reconciler) observePreviews(ctx context.Context, s *snapshot) (err erro
 		return err
 	}
 	s.previews[name] = svc
+	s.selects("Service", svc.Name, traffic.DeclaredSelector(svc))
 	s.Preview.Object, s.Preview.Problem = shell.ObjectOf(svc), previewProblem(svc, s.Rollout.Name, s.deployment)
 	pin := traffic.PinOf(svc)
 	if pin.Rollout != s.Rollout.Name || len(pin.Keys) == 0 {
@@ -351,13 +358,30 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *snapshot) (err error) 
 	s.split = ts
 	stable, canary := backendNames(s.Rollout)
 	s.Split.Split = shell.ObserveSplit(ts, workload.IsMarked(ts, s.Rollout))
-	s.Split.Requested = requestedRoute(ts, s, stable, canary)
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
-	if s.Split.Programmed && mirrored(ts) != s.Split.Requested.Mirror {
-		s.Split.Programmed, s.Split.Waiting = false, "the router has not confirmed the mirrored requests yet"
-	}
 	s.Split.Unresolved = unresolved(ts)
 	return nil
+}
+
+// compareSplit finds what the split requests, by what Serin would write.
+func (s *snapshot) compareSplit() {
+	s.ProxyPodsProblem = s.proxyPodsProblem()
+	if s.split == nil {
+		return
+	}
+	stable, canary := backendNames(s.Rollout)
+	s.Split.Requested = requestedRoute(s.split, s, stable, canary)
+	if s.Split.Programmed && mirrored(s.split) != s.Split.Requested.Mirror {
+		s.Split.Programmed, s.Split.Waiting = false, "the router has not confirmed the mirrored requests yet"
+	}
+}
+
+// selects notes a selector that finds pods of the app.
+func (s *snapshot) selects(kind, name string, selector map[string]string) {
+	if s.selectors == nil {
+		s.selectors = map[string]map[string]string{}
+	}
+	s.selectors[fmt.Sprintf("%s %q", kind, name)] = selector
 }
 
 // observeTraffic reads what was measured since the last window that was judged.

@@ -237,7 +237,7 @@ func specOf(spec *v1alpha1.RolloutSpec, ts *splitv1.TrafficSplit) {
 	if err != nil {
 		return // another actor's edit: it is written again
 	}
-	spec.Router = v1alpha1.RouterName(routing.Router)
+	spec.Router, spec.ProxyPods = v1alpha1.RouterName(routing.Router), routing.ProxyPods
 	for _, ref := range routing.Routes {
 		spec.RouteRefs = append(spec.RouteRefs, v1alpha1.RouteReference{Kind: v1alpha1.RouteKind(ref.Kind), Name: ref.Name, Section: ref.Section})
 	}

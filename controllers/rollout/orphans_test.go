@@ -241,6 +241,7 @@ func TestTheSpecOfARolloutThatIsGoneIsReadFromItsSplit(t *testing.T) {
 		"with sticky sessions": func(s *v1alpha1.RolloutSpec) {
 			s.SessionAffinity = &v1alpha1.SessionAffinity{CookieName: "c", MaxAge: "1h"}
 		},
+		"with proxies of its own": func(s *v1alpha1.RolloutSpec) { s.ProxyPods = &splitv1.ProxyPods{PriorityClassName: "high"} },
 		"with routes": func(s *v1alpha1.RolloutSpec) {
 			s.Router, s.RouteRefs = v1alpha1.RouterGatewayAPI, []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "public"}}
 		},

@@ -3,6 +3,8 @@
 package rollout
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -71,7 +73,7 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *snapshot, stable, canary string
 
 // routing is what a split has to say of a route beyond the specification.
 func (s *snapshot) routing(route strategy.Route) splitv1.Routing {
-	r := splitv1.Routing{Router: string(s.splitRouter()), DefaultBackend: defaultBackend(s.Rollout, route)}
+	r := splitv1.Routing{Router: string(s.splitRouter()), DefaultBackend: defaultBackend(s.Rollout, route), ProxyPods: s.proxyPods()}
 	for _, ref := range s.Rollout.Spec.RouteRefs {
 		r.Routes = append(r.Routes, splitv1.RouteReference{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section})
 	}
@@ -83,6 +85,48 @@ func (s *snapshot) routing(route strategy.Route) splitv1.Routing {
 		r.Mirror = &splitv1.Mirror{Service: canary, Percent: route.Mirror}
 	}
 	return r
+}
+
+// proxyPods is how the proxies run: as the spec says or, where that can't be, as they do. The router
+// confirms no weight of a split that it refuses, not even that of a rollback.
+func (s *snapshot) proxyPods() *splitv1.ProxyPods {
+	if s.ProxyPodsProblem == "" {
+		return s.Rollout.Spec.ProxyPods
+	}
+	if s.split == nil {
+		return nil
+	}
+	routing, _ := splitv1.RoutingOf(s.split)
+	return routing.ProxyPods
+}
+
+// proxyPodsProblem says why proxies can't run as the spec wants; "" when they can.
+func (s *snapshot) proxyPodsProblem() string {
+	pods := s.Rollout.Spec.ProxyPods
+	if err := pods.Check(); err != nil {
+		return err.Error() // the schema did not check it
+	}
+	if pods == nil {
+		return ""
+	}
+	for _, owner := range slices.Sorted(maps.Keys(s.selectors)) {
+		if key := traffic.SelectedBy(pods.Labels, s.selectors[owner]); key != "" {
+			return fmt.Sprintf("labels: %q is a key of the selector of the %s, which must not find proxies; remove it", key, owner)
+		}
+	}
+	return ""
+}
+
+// keysOf are the keys by which a selector finds pods, whatever their values.
+func keysOf(selector *metav1.LabelSelector) map[string]string {
+	keys := map[string]string{}
+	if selector != nil {
+		maps.Copy(keys, selector.MatchLabels)
+		for _, e := range selector.MatchExpressions {
+			keys[e.Key] = ""
+		}
+	}
+	return keys
 }
 
 // session names the release whose cookies count, so that a client of one release does not stay

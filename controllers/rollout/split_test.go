@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -230,6 +232,101 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 	ro.Spec.RouteRefs = ro.Spec.RouteRefs[:1]
 	if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
 		t.Errorf("a route that is no longer named is not drift: %+v", got)
+	}
+}
+
+func TestProxiesRunAsTheSpecSaysAtOnce(t *testing.T) {
+	ro := website()
+	ro.Spec.ProxyPods = &splitv1.ProxyPods{
+		Replicas: new(int32(4)), PriorityClassName: "high", Labels: map[string]splitv1.LabelValue{"team": "checkout"},
+		Resources: &splitv1.ProxyResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi")}},
+	}
+	ts, s := &splitv1.TrafficSplit{}, snapshotOf(ro, nil)
+	setSplit(ts, s, strategy.Route{Weight: 20})
+	s.split = ts
+	weight := func(ts *splitv1.TrafficSplit) int32 {
+		return requestedRoute(ts, &s, "website-stable", "website-canary").Weight
+	}
+	routing, err := splitv1.RoutingOf(ts)
+	if diff := cmp.Diff(ro.Spec.ProxyPods, routing.ProxyPods); diff != "" || err != nil || weight(ts) != 20 {
+		t.Errorf("%v, the weight %d, the split has (-want +got):\n%s", err, weight(ts), diff)
+	}
+	edited := ts.DeepCopy()
+	splitv1.EditRouting(edited, func(r *splitv1.Routing) { r.ProxyPods.Replicas = new(int32(1)) })
+	if weight(edited) != unknownRoute.Weight {
+		t.Error("another actor's edit is no drift")
+	}
+	ro.Spec.ProxyPods = ro.Spec.ProxyPods.DeepCopy()
+	ro.Spec.ProxyPods.MaxReplicas = new(int32(20))
+	if weight(ts) != unknownRoute.Weight {
+		t.Error("a change of the spec is not written at once")
+	}
+	setSplit(ts, s, strategy.Route{Weight: 20})
+	if routing, err := splitv1.RoutingOf(ts); err != nil || routing.ProxyPods.MaxReplicas == nil || weight(ts) != 20 {
+		t.Errorf("%v, it is written as %+v", err, routing.ProxyPods)
+	}
+	ro.Spec.ProxyPods = nil
+	if weight(ts) != unknownRoute.Weight {
+		t.Error("the end of it is not written at once")
+	}
+	setSplit(ts, s, strategy.Route{Weight: 20})
+	if text := ts.Annotations[splitv1.AnnotationRouting]; strings.Contains(text, "proxyPods") {
+		t.Errorf("nothing of its own is written as %s", text)
+	}
+}
+
+// The router confirms no weight of a split that it refuses, so what can't be is not written.
+func TestProxiesThatCanNotRunAsTheSpecSaysRunAsTheyDid(t *testing.T) {
+	selector := &metav1.LabelSelector{
+		MatchLabels:      map[string]string{"app": "website"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}},
+	}
+	for name, test := range map[string]struct {
+		pods splitv1.ProxyPods
+		want string
+	}{
+		"a label by which the Service finds pods": {
+			splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"site": "other"}},
+			`labels: "site" is a key of the selector of the Service "website", which must not find proxies; remove it`,
+		},
+		"one by which the Deployment finds them": {
+			splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"team": "a", "app": "other"}},
+			`labels: "app" is a key of the selector of the Deployment "website"`,
+		},
+		"one of an expression": {
+			splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"tier": "a"}}, `labels: "tier" is a key of the selector of the Deployment`,
+		},
+		"what the schema did not check": {splitv1.ProxyPods{Replicas: new(int32(0))}, "replicas: 0 is not from 1 to 1000"},
+		"a label of no selector":        {splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"team": "a"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ro, ts := website(), &splitv1.TrafficSplit{}
+			before := &splitv1.ProxyPods{PriorityClassName: "high"}
+			ro.Spec.ProxyPods = before
+			setSplit(ts, snapshotOf(ro, nil), strategy.Route{Weight: 20})
+			ro.Spec.ProxyPods = &test.pods
+			for _, split := range []*splitv1.TrafficSplit{nil, ts} {
+				s := snapshotOf(ro, split)
+				s.selects("Service", "website", map[string]string{"site": "website"})
+				s.selects("Deployment", "website", keysOf(selector))
+				s.compareSplit()
+				if got := s.ProxyPodsProblem; got != test.want && (test.want == "" || !strings.HasPrefix(got, test.want)) {
+					t.Errorf("the problem is %q, want %q", got, test.want)
+				}
+				want := &test.pods
+				if test.want != "" && split != nil {
+					want = before
+				} else if test.want != "" {
+					want = nil
+				}
+				if diff := cmp.Diff(want, s.routing(strategy.Route{}).ProxyPods); diff != "" {
+					t.Errorf("(-want +written):\n%s", diff)
+				}
+				if split != nil && test.want != "" && s.Split.Requested.Weight != 20 {
+					t.Errorf("the split requests %d", s.Split.Requested.Weight)
+				}
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func whole(sections []section) (all section) {
 // played are the pages whose sections begin with a stable website each.
 var played = []string{
 	"rollout.md", "how-to/ab-test.md", "how-to/approvals.md", "how-to/blue-green.md", "how-to/change-steps.md", "how-to/configuration.md",
-	"how-to/failed-analysis.md", "how-to/go-back.md", "how-to/no-proxy.md", "how-to/pipelines.md", "how-to/ramp.md", "how-to/scaling-and-zones.md",
+	"how-to/failed-analysis.md", "how-to/go-back.md", "how-to/no-proxy.md", "how-to/pipelines.md", "how-to/proxies-of-one-app.md", "how-to/ramp.md", "how-to/scaling-and-zones.md",
 	"how-to/stop-using-it.md", "how-to/two-services.md", "how-to/windows-and-freezes.md",
 }
 
@@ -73,8 +73,9 @@ var notPlayed = map[string]string{
 
 // playedAlone are sections of these pages with tests of their own, by their headings.
 var playedAlone = map[string]string{
-	"Judge it by your metrics": "TestAReleaseWithoutAProxyIsJudgedByAPrometheus",
-	"What counts the requests": "TestAReleaseWithoutAProxyIsJudgedByAPrometheus",
+	"Judge it by your metrics":         "TestAReleaseWithoutAProxyIsJudgedByAPrometheus",
+	"What counts the requests":         "TestAReleaseWithoutAProxyIsJudgedByAPrometheus",
+	"Nodes of its own, and a priority": "TestARolloutSaysHowItsProxiesRun",
 }
 
 func TestThePagesAboutRolloutsCanBeFollowed(t *testing.T) {

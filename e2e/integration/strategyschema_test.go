@@ -5,6 +5,8 @@ package integration
 import (
 	"strings"
 	"testing"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
 // rolloutWith is a Rollout whose spec has the given lines instead of a workload and
@@ -38,13 +40,76 @@ func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 		"a decision":     deploymentRef + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, stepIndex: 0, reason: looked at it}",
 		"a hook":         deploymentRef + oneStep + "hooks: [{name: tests, when: BeforeStep, endpoint: {url: https://ci.example/hook}, timeout: 10m}]",
 		"a notification": deploymentRef + oneStep + "notifications: [{name: chat, format: Slack, events: [RolledBack], endpoint: {url: https://chat.example/x}}]",
-		"a way back":     deploymentRef + oneStep + "rollbackWindow: {revisions: 3}\nhistoryLimit: 20\nrouter: none",
+		"proxies": deploymentRef + oneStep + "proxyPods: {replicas: 3, maxReplicas: 20, resources: {requests: {cpu: 1, memory: 96Mi}, limits: {memory: 1Gi}}, priorityClassName: high, " +
+			"nodeSelector: {node-role.kubernetes.io/edge: ''}, tolerations: [{operator: Exists}, {key: example.com/edge, value: web, effect: NoExecute, tolerationSeconds: 30}], " +
+			"labels: {example.com/cost-centre: a_b.c, notserin.dev/a: b}, annotations: {a: 'b c'}, imagePullSecrets: [registry]}",
+		"a way back": deploymentRef + oneStep + "rollbackWindow: {revisions: 3}\nhistoryLimit: 20\nrouter: none",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), rolloutWith(spec)); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// proxiesThatCanNotBe are refused by the schema of a Rollout, with what it says, and by what
+// checks the annotation of a TrafficSplit.
+var proxiesThatCanNotBe = map[string]string{
+	"replicas: 0":                                           "spec.proxyPods.replicas",
+	"maxReplicas: 1001":                                     "spec.proxyPods.maxReplicas",
+	"replicas: 3, maxReplicas: 2":                           "replicas: is above maxReplicas; lower it, or raise maxReplicas",
+	"resources: {limits: {gpu: 1}}":                         "limits: a proxy has cpu, memory and ephemeral-storage; remove the others",
+	"resources: {requests: {gpu: 1}}":                       "requests: a proxy has cpu, memory and ephemeral-storage; remove the others",
+	"resources: {requests: {cpu: -1}}":                      "requests: a quantity is below 0; correct it",
+	"resources: {limits: {memory: -1Gi}}":                   "limits: a quantity is below 0; correct it",
+	"resources: {requests: {cpu: 2}, limits: {cpu: 1500m}}": "requests: is above a limit; lower it, or raise the limit",
+	"priorityClassName: A":                                  "spec.proxyPods.priorityClassName",
+	"priorityClassName: system-node-critical":               "priorityClassName: classes whose names begin with system- are for parts of the cluster; name another one",
+	`nodeSelector: {"a b": c}`:                              "nodeSelector: a key is not that of a label; write <name> or <domain>/<name>",
+	`nodeSelector: {a: "b c"}`:                              "spec.proxyPods.nodeSelector.a",
+	`labels: {"a/b/c": d}`:                                  "labels: a key is not that of a label; write <name> or <domain>/<name>",
+	`labels: {a: -b}`:                                       "spec.proxyPods.labels.a",
+	"labels: {serin.dev/proxy: website}":                    "labels: only Serin sets labels of serin.dev; remove them",
+	"labels: {a.serin.dev/b: c}":                            "labels: only Serin sets labels of serin.dev; remove them",
+	`annotations: {"": a}`:                                  "annotations: a key is not that of an annotation; write <name> or <domain>/<name>",
+	"annotations: {serin.dev/x: a}":                         "annotations: only Serin sets annotations of serin.dev; remove them",
+	"imagePullSecrets: [A]":                                 "spec.proxyPods.imagePullSecrets[0]",
+	"imagePullSecrets: [a, a]":                              "spec.proxyPods.imagePullSecrets[1]: Duplicate value",
+	"tolerations: [{}]":                                     "tolerations: without a key the operator has to be Exists; give a key, or write Exists",
+	"tolerations: [{key: a, operator: In}]":                 "spec.proxyPods.tolerations[0].operator",
+	"tolerations: [{key: a, effect: Never}]":                "spec.proxyPods.tolerations[0].effect",
+	"tolerations: [{key: a b}]":                             "spec.proxyPods.tolerations[0].key",
+	"tolerations: [{key: a, value: b c}]":                   "spec.proxyPods.tolerations[0].value",
+	"tolerations: [{operator: Exists, value: b}]":           "tolerations: the operator Exists takes no value; remove it, or write Equal",
+	"tolerations: [{key: a, tolerationSeconds: 1}]":         "tolerations: tolerationSeconds takes the effect NoExecute; write that, or remove tolerationSeconds",
+}
+
+func TestProxiesThatCanNotBeAreRefusedInARolloutAsInATrafficSplit(t *testing.T) {
+	t.Parallel()
+	for pods, want := range proxiesThatCanNotBe {
+		t.Run(pods, func(t *testing.T) {
+			if err := dryRun(t.Context(), rolloutWith(deploymentRef+oneStep+"proxyPods: {"+pods+"}")); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one with %q", err, want)
+			}
+			split := &splitv1.TrafficSplit{}
+			split.Annotations = map[string]string{splitv1.AnnotationRouting: "proxyPods: {" + pods + "}"}
+			routing, err := splitv1.RoutingOf(split)
+			if err != nil || routing.ProxyPods.Check() == nil {
+				t.Errorf("a split with it is taken: %v", err)
+			}
+		})
+	}
+	for pods, want := range map[string]string{
+		"image: a":                  `unknown field "spec.proxyPods.image"`,
+		"serviceAccountName: admin": `unknown field "spec.proxyPods.serviceAccountName"`,
+		"hostNetwork: true":         `unknown field "spec.proxyPods.hostNetwork"`,
+		"volumes: []":               `unknown field "spec.proxyPods.volumes"`,
+		"securityContext: {}":       `unknown field "spec.proxyPods.securityContext"`,
+	} {
+		if err := dryRun(t.Context(), rolloutWith(deploymentRef+oneStep+"proxyPods: {"+pods+"}")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", pods, err, want)
+		}
 	}
 }
 

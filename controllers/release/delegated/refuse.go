@@ -39,6 +39,8 @@ func meaningless(s *state.Snapshot) string {
 		return "spec.trafficDistribution: the Services of the versions are copies of the chart's, so it has no effect"
 	case spec.SessionAffinity != nil:
 		return "spec.sessionAffinity: the CanaryRelease shares the requests of its Services one by one, so it has no effect"
+	case spec.ProxyPods != nil:
+		return "spec.proxyPods: the CanaryRelease has spec.resources for its proxies, so it has no effect"
 	case len(spec.RouteRefs) > 0:
 		return "spec.routeRefs: the router nginx follows no routes, so it has no effect"
 	case spec.RollbackWindow != nil && spec.RollbackWindow.Revisions > 0:

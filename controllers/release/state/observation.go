@@ -78,6 +78,10 @@ type Observation struct {
 	// the Rollout wants; "" when they can.
 	DistributionProblem string
 
+	// ProxyPodsProblem says why proxies can't run as the Rollout wants, beginning with the
+	// field; "" when they can.
+	ProxyPodsProblem string
+
 	// Freezes are the operator's that concern the Rollout's namespace.
 	Freezes []v1alpha1.Freeze
 	// Answers are what became of questions and notifications, by their id.

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
+	"github.com/serin-dev/serin/traffic"
+)
+
+// proxiesOf is the Deployment of the website's proxies.
+func (s *scene) proxiesOf(ctx context.Context) *appsv1.Deployment {
+	s.Helper()
+	d, _ := s.get(ctx, traffic.ProxyName("website"), &appsv1.Deployment{}).(*appsv1.Deployment)
+	return d
+}
+
+// replaced waits until all proxies are of a template of which a condition is true.
+func (s *scene) replaced(what string, is func(corev1.PodTemplateSpec) bool) {
+	s.Helper()
+	s.eventually(what, func(ctx context.Context) bool {
+		d := s.proxiesOf(ctx)
+		n := *d.Spec.Replicas
+		return is(d.Spec.Template) && d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == n && d.Status.AvailableReplicas == n && d.Status.Replicas == n
+	})
+}
+
+// A Rollout says how its proxies run, before a release and in the middle of one. The proxies are
+// then replaced one at a time: at no moment does the Service have no endpoint, and the release
+// stays where it is.
+func TestARolloutSaysHowItsProxiesRun(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	pool := s.namespace
+	startNodes(t, pool, pool+"-b")
+	class := &schedulingv1.PriorityClass{Value: 1000}
+	class.Name = pool
+	if err := admin.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin.Delete(context.WithoutCancel(t.Context()), class); err != nil {
+			t.Error(err)
+		}
+	})
+	ro := newRollout(v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual})
+	ro.Spec.ProxyPods = &splitv1.ProxyPods{
+		Replicas: ptr.To[int32](3), PriorityClassName: class.Name,
+		Resources:        &splitv1.ProxyResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
+		NodeSelector:     map[string]splitv1.LabelValue{fakenode.PoolLabel: splitv1.LabelValue(pool)},
+		Tolerations:      []splitv1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+		Labels:           map[string]splitv1.LabelValue{"example.com/cost-centre": "4711"},
+		Annotations:      map[string]splitv1.AnnotationValue{"example.com/owner": "the web team"},
+		ImagePullSecrets: []string{"registry"},
+	}
+	s.create(deployment("website", 2), service("website"), ro)
+	s.serveProxies()
+	s.startOperator(newMeasurements())
+	s.waitReady()
+	s.setImage(imageV2)
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+
+	d := s.proxiesOf(t.Context())
+	pod := d.Spec.Template
+	type set struct {
+		Replicas                         int32
+		Memory, CPU                      string
+		Priority, Pool, Label, Annotated string
+		Tolerations                      []corev1.Toleration
+		Secrets                          []corev1.LocalObjectReference
+	}
+	container := pod.Spec.Containers[0].Resources
+	got := set{
+		*d.Spec.Replicas, container.Limits.Memory().String(), container.Requests.Cpu().String(),
+		pod.Spec.PriorityClassName, pod.Spec.NodeSelector[fakenode.PoolLabel], pod.Labels["example.com/cost-centre"], pod.Annotations["example.com/owner"],
+		pod.Spec.Tolerations, pod.Spec.ImagePullSecrets,
+	}
+	want := set{
+		3, "1Gi", "50m", class.Name, pool, "4711", "the web team",
+		[]corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+		[]corev1.LocalObjectReference{{Name: "registry"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the Deployment of the proxies (-want +got):\n%s", diff)
+	}
+	if _, found := d.Spec.Selector.MatchLabels["example.com/cost-centre"]; found || len(d.Spec.Selector.MatchLabels) != 1 {
+		t.Errorf("it selects %v", d.Spec.Selector.MatchLabels)
+	}
+
+	stop := s.neverEmpty("website")
+	defer stop()
+	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Labels["example.com/cost-centre"] = "4712" })
+	s.replaced("the proxies have the label that was changed", func(pod corev1.PodTemplateSpec) bool {
+		return pod.Labels["example.com/cost-centre"] == "4712"
+	})
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+
+	// Where no proxy finds a place, those that there are serve on.
+	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.NodeSelector[fakenode.PoolLabel] = "nowhere" })
+	s.eventually("another proxy waits for a node", func(ctx context.Context) bool {
+		d := s.proxiesOf(ctx)
+		return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == 1 && d.Status.AvailableReplicas == 3
+	})
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+	s.decide(v1alpha1.ControlAbort)
+	s.waitReason(v1alpha1.ReasonRolledBack)
+	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods = nil })
+}
+
+// Proxies that find no node keep the Service's traffic where it was, until the deadline ends the
+// release, or an edit of the Rollout finds them one.
+func TestAReleaseWhoseProxiesFindNoNodeWaitsAndIsRolledBack(t *testing.T) {
+	t.Parallel()
+	nowhere := &splitv1.ProxyPods{NodeSelector: map[string]splitv1.LabelValue{fakenode.PoolLabel: "nowhere"}}
+	preparing := func(t *testing.T) *stage {
+		t.Helper()
+		p := begin(t, func(c *cast) { c.rollout.Spec.ProxyPods = nowhere.DeepCopy() })
+		p.setImage(imageV2)
+		p.eventually("the proxies wait", func(ctx context.Context) bool {
+			d := &appsv1.Deployment{}
+			_, reason, _ := ready(p.rollout())
+			return admin.Get(ctx, p.key(traffic.ProxyName("website")), d) == nil && d.Status.UnavailableReplicas == 2 && reason == v1alpha1.ReasonPreparing
+		})
+		return p
+	}
+	t.Run("rolled back", func(t *testing.T) {
+		t.Parallel()
+		p := preparing(t)
+		p.passDeadline(11 * time.Minute)
+		p.waitReason(v1alpha1.ReasonRolledBack)
+		if d := p.rollout().Status.Decision; d == nil || d.Reason != v1alpha1.ReasonProgressDeadlineExceeded {
+			t.Errorf("decision %+v", d)
+		}
+		p.reader = admin
+		p.checkGivenBack()
+	})
+	t.Run("edited", func(t *testing.T) {
+		t.Parallel()
+		p := preparing(t)
+		p.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods = nil })
+		p.held(0)
+	})
+}
+
+// A label by which the app's Services or its Deployment find pods never comes to a proxy, and
+// what is refused in the middle of a release keeps nothing from being rolled back.
+func TestALabelThatWouldMakeProxiesPodsOfTheAppIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	ro := newRollout(v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual})
+	ro.Spec.ProxyPods = &splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"app": "website"}}
+	s.create(deployment("website", 2), service("website"), ro)
+	s.serveProxies()
+	s.startOperator(newMeasurements())
+	const says = `spec.proxyPods.labels: "app" is a key of the selector of the Deployment "website", which must not find proxies; remove it.`
+	refused := func() {
+		t.Helper()
+		s.eventually("the label is refused", func(context.Context) bool {
+			_, reason, message := ready(s.rollout())
+			return reason == v1alpha1.ReasonInvalidSpec && strings.Contains(message, says)
+		})
+	}
+	refused()
+	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Labels = map[string]splitv1.LabelValue{"team": "web"} })
+	s.waitReady()
+	s.setImage(imageV2)
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Labels["app"] = "website" })
+	refused()
+	if labels := s.proxiesOf(t.Context()).Spec.Template.Labels; labels["app"] != "" || labels["team"] != "web" {
+		t.Errorf("the proxies have the labels %v", labels)
+	}
+	s.decide(v1alpha1.ControlAbort)
+	s.eventually("the release is rolled back all the same", func(context.Context) bool {
+		h := s.rollout().Status.History
+		return len(h) > 0 && h[0].Outcome == v1alpha1.OutcomeRolledBack
+	})
+}
+
+// The same for a TrafficSplit that a user writes, by its annotation.
+func TestATrafficSplitSaysHowItsProxiesRun(t *testing.T) {
+	t.Parallel()
+	s, _ := birds(t)
+	route := func(text string) {
+		t.Helper()
+		edit(s, "birds", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+			ts.Annotations = map[string]string{splitv1.AnnotationRouting: text}
+		})
+	}
+	route("proxyPods: {replicas: 3, labels: {team: birds}, resources: {limits: {memory: 1Gi}}}")
+	s.eventually("the proxies are as the annotation says", func(ctx context.Context) bool {
+		d, _ := s.get(ctx, traffic.ProxyName("birds"), &appsv1.Deployment{}).(*appsv1.Deployment)
+		return *d.Spec.Replicas == 3 && d.Status.AvailableReplicas == 3 && d.Spec.Template.Labels["team"] == "birds" &&
+			d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String() == "1Gi"
+	})
+	for text, says := range map[string]string{
+		"proxyPods: {labels: {app: birds}}":                       `metadata.annotations[serin.dev/routing].proxyPods.labels: "app" is a key of the selector of Service`,
+		"proxyPods: {priorityClassName: system-cluster-critical}": "metadata.annotations[serin.dev/routing].proxyPods.priorityClassName: ",
+	} {
+		route(text)
+		s.eventually("the split is refused: "+says, func(ctx context.Context) bool {
+			ts := &splitv1.TrafficSplit{}
+			if err := admin.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "birds"}, ts); err != nil {
+				return false
+			}
+			c := splitv1.CurrentCondition(ts, splitv1.ConditionAccepted)
+			return c != nil && c.Reason == splitv1.ReasonInvalid && strings.Contains(c.Message, says)
+		})
+	}
+	if d, _ := s.get(t.Context(), traffic.ProxyName("birds"), &appsv1.Deployment{}).(*appsv1.Deployment); d.Spec.Template.Labels["team"] != "birds" {
+		t.Errorf("what was programmed does not stay: %v", d.Spec.Template.Labels)
+	}
+}

@@ -25,7 +25,7 @@ const (
 )
 
 // writers are a namespace with users who may write Serin's objects: writer nothing else, router
-// also the routes "web", and runner also Jobs and every HTTPRoute.
+// also the routes "web", and runner also Jobs, Deployments and every HTTPRoute.
 func writers(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t, labelled(labelDecisions, unsigned))
@@ -38,7 +38,7 @@ func writers(t *testing.T) *scene {
 		ResourceNames: []string{"web"}, Verbs: []string{"patch"},
 	}
 	all := rbacv1.PolicyRule{
-		APIGroups: []string{"gateway.networking.k8s.io", "batch"}, Resources: []string{"httproutes", "grpcroutes", "tcproutes", "udproutes", "jobs"},
+		APIGroups: []string{"gateway.networking.k8s.io", "batch", "apps"}, Resources: []string{"httproutes", "grpcroutes", "tcproutes", "udproutes", "jobs", "deployments"},
 		Verbs: []string{"create", "patch"},
 	}
 	s.allow("writer", objects)
@@ -99,6 +99,8 @@ func TestARolloutHasSerinDoWhatItsAuthorMayDo(t *testing.T) {
 		{"a route that the router makes", "router", "router: gatewayAPI", `spec.router: user "router" may not create httproutes.gateway.networking.k8s.io`},
 		{"by a user who may", "runner", "router: gatewayAPI", ""},
 		{"a VirtualService that the router makes", "runner", "router: istio", `spec.router: user "runner" may not create virtualservices.networking.istio.io`},
+		{"how proxies run", "writer", "proxyPods: {priorityClassName: high}", `spec.proxyPods: user "writer" may not create Deployments (deployments.apps) in the namespace`},
+		{"how proxies run, by a user who may", "runner", "proxyPods: {priorityClassName: high}", ""},
 		{"no route and no Job", "writer", "router: nginx", ""},
 	} {
 		s.Run(test.does, func(t *testing.T) {
@@ -117,10 +119,12 @@ func TestARolloutHasSerinDoWhatItsAuthorMayDo(t *testing.T) {
 func TestAUserEditsBesideWhatAnotherUserMayDo(t *testing.T) {
 	t.Parallel()
 	s := writers(t)
-	ro := s.withSpec("website", "{router: gatewayAPI, routeRefs: [{kind: HTTPRoute, name: bank}], analysis: {metrics: ["+aJob+"]}}")
+	ro := s.withSpec("website", "{router: gatewayAPI, proxyPods: {replicas: 3}, routeRefs: [{kind: HTTPRoute, name: bank}], analysis: {metrics: ["+aJob+"]}}")
 	s.create(ro)
 	for _, test := range []struct{ does, patch, want string }{
 		{"pauses", `{"spec":{"paused":true}}`, ""},
+		{"changes how proxies run", `{"spec":{"proxyPods":{"replicas":4}}}`, "spec.proxyPods: user"},
+		{"leaves that to the operator", `{"spec":{"proxyPods":null}}`, ""},
 		{"removes the metric", `{"spec":{"analysis":null}}`, ""},
 		{"removes the route, for which the router makes one", `{"spec":{"routeRefs":null}}`, "spec.router: user"},
 		{"leads the route to another Service", `{"spec":{"service":"other"}}`, "spec.routeRefs: user"},
@@ -162,6 +166,8 @@ func TestATrafficSplitHasRoutesChangedThatItsAuthorMayChange(t *testing.T) {
 		{"routes of a user who may write all", "runner", "router: gatewayAPI\nroutes: [{kind: HTTPRoute, name: web}]", ""},
 		{"another kind of route", "runner", "router: gatewayAPI\nroutes: [{kind: TLSRoute, name: web}]", refused},
 		{"a VirtualService", "runner", "router: istio", refused},
+		{"pods of proxies", "writer", "proxyPods: {replicas: 3}", refused + ` "writer" may not create Deployments`},
+		{"pods of proxies by a user who may", "runner", "proxyPods: {replicas: 3}", ""},
 		{"an escaped name", "writer", `{"router":"gateway\u0041PI"}`, refused},
 		{"a name behind a tag", "writer", `router: !!binary aXN0aW8=`, refused},
 	} {

@@ -62,6 +62,34 @@ func TestLongDrainInMidRelease(t *testing.T) {
 	})
 }
 
+// TestLongProxyPodsInMidRelease has a Rollout say in the middle of a release how its proxies run,
+// so that each of them is replaced by another one.
+func TestLongProxyPodsInMidRelease(t *testing.T) {
+	play(t, func(a *attempt) {
+		s := newSite(a, "serin-proxypods", "long")
+		s.startWebsite("[{weight: 20, until: Manual}, {weight: 50, hold: 1m}]", "replicas: 3")
+
+		s.setImage("v2", "v1")
+		s.awaitWeight(20)
+		s.awaitConnections()
+		s.measure("weight 20 while all proxies are replaced", split(20), s.changeProxies)
+		s.decide(v1alpha1.ControlPromote)
+		s.awaitWeight(50)
+		s.follow(nil, v1alpha1.ReasonStable)
+
+		s.requirePromoted()
+		s.judge()
+	})
+}
+
+// changeProxies gives the proxies of the website other resources and a label.
+func (s *site) changeProxies() {
+	s.t.Helper()
+	s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p",
+		`{"spec":{"proxyPods":{"replicas":3,"labels":{"example.com/cost-centre":"4711"},"resources":{"limits":{"memory":"384Mi"}}}}}`)
+	s.awaitProxiesThat("of the cost centre", func(pod corev1.Pod) bool { return pod.Labels["example.com/cost-centre"] == "4711" })
+}
+
 // startWebsite makes the website with a Rollout and the load, and returns when it is stable.
 // Empty replicas leave their number to another.
 func (s *site) startWebsite(steps, replicas string) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,19 +108,25 @@ func (s *site) installAgain() {
 	s.awaitProxiesOf(presentTag)
 }
 
-// awaitProxiesOf returns when all proxies of the website run an image with a tag, none of another
-// is left, and the weight is live in them.
+// awaitProxiesOf returns when all proxies of the website run an image with a tag.
 func (s *site) awaitProxiesOf(tag string) {
 	s.t.Helper()
-	s.poll("proxies of "+tag, func() bool {
+	s.awaitProxiesThat("of "+tag, func(pod corev1.Pod) bool { return strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+tag) })
+}
+
+// awaitProxiesThat returns when all proxies of the website are of a kind, none of another is left,
+// and the weight is live in them.
+func (s *site) awaitProxiesThat(kind string, is func(corev1.Pod) bool) {
+	s.t.Helper()
+	s.poll("proxies "+kind, func() bool {
 		pods := s.pods(client.MatchingLabels{traffic.LabelProxy: siteName})
 		for i := range pods {
-			if !strings.HasSuffix(pods[i].Spec.Containers[0].Image, ":"+tag) || !podutils.IsPodReady(&pods[i]) {
+			if !is(pods[i]) || !podutils.IsPodReady(&pods[i]) {
 				return false
 			}
 		}
 		_, live := s.window()
 		return len(pods) > 0 && live
 	})
-	s.t.Log(time.Now().UTC().Format(timeOfDay), "all proxies are of", tag)
+	s.t.Log(time.Now().UTC().Format(timeOfDay), "all proxies are", kind)
 }

@@ -5,6 +5,7 @@ package traffic
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -66,6 +67,9 @@ const IndexPolicies = "trafficsplit.serin.dev/policies"
 // PoliciesOfClients are the NetworkPolicies that say where pods may send to.
 const PoliciesOfClients = "clients"
 
+// PoliciesForAll are the NetworkPolicies that each split of their namespace may depend on.
+const PoliciesForAll = "all"
+
 // PoliciesFor are the NetworkPolicies that were made for a split.
 func PoliciesFor(split types.NamespacedName) string { return "split/" + split.String() }
 
@@ -78,7 +82,18 @@ func PolicyKeys(policy *networkingv1.NetworkPolicy) []string {
 	if len(policy.Spec.Egress) > 0 {
 		keys = append(keys, PoliciesOfClients)
 	}
+	if !OfProxiesAlone(policy) {
+		keys = append(keys, PoliciesForAll)
+	}
 	return keys
+}
+
+// OfProxiesAlone is true for a NetworkPolicy that was made for a split and says nothing but who
+// reaches its proxies. No other split depends on it.
+func OfProxiesAlone(policy *networkingv1.NetworkPolicy) bool {
+	_, found := MadeFor(policy.Labels)
+	_, proxies := policy.Spec.PodSelector.MatchLabels[LabelProxy]
+	return found && proxies && !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 }
 
 // MadeFor is the split that a NetworkPolicy with these labels was made for.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,7 +138,7 @@ func (shelfStatus) Apply(context.Context, runtime.ApplyConfiguration, ...client.
 // controller is one that reads from the shelf.
 func (s *shelf) controller(tb testing.TB) *Reconciler {
 	tb.Helper()
-	router, err := nginx.New(s, nginx.Options{Image: "serin:test", Reports: silent{}})
+	router, err := nginx.New(s, nginx.Options{Image: "serin:test", Reports: silent{}, Access: nginx.Access{Restricted: []string{"*"}}}) // as the chart does
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func (s *shelf) controller(tb testing.TB) *Reconciler {
 }
 
 // fillShelf has the splits of n apps in one namespace, each with its Services,
-// endpoints, and two proxies.
+// endpoints, two proxies and their NetworkPolicy.
 func fillShelf(tb testing.TB, n int) *shelf {
 	tb.Helper()
 	s := newShelf()
@@ -168,7 +169,12 @@ func fillShelf(tb testing.TB, n int) *shelf {
 		split := makeSplit(9, 1)
 		split.Name, split.Spec.Service = name, name
 		split.Spec.Backends[0].Service, split.Spec.Backends[1].Service = name+"-stable", name+"-canary"
-		s.put(tb, split)
+		s.put(tb, split, &networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: traffic.ProxyName(name), Namespace: namespace, Labels: map[string]string{traffic.LabelProxy: name, traffic.LabelProxyNamespace: namespace},
+			},
+			Spec: networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{traffic.LabelProxy: name}}},
+		})
 		for suffix, version := range map[string]string{"": "", "-stable": "1", "-canary": "2"} {
 			s.put(tb, makeService(name+suffix, selector(version)), sliceOf(name+suffix, "a", "b", "c", "a"))
 		}

@@ -74,10 +74,15 @@ func (r *Reconciler) splitsNear(router traffic.Router, kind string) handler.MapF
 
 // splitsOfPolicy maps a NetworkPolicy to the split that it was made for, and to those of a
 // router that it may matter to: of its namespace, or of all when it says where pods may send to.
+// One of proxies alone, which each split may have, matters to no other split.
 func (r *Reconciler) splitsOfPolicy(router traffic.Router) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		policy, ok := o.(*networkingv1.NetworkPolicy)
+		if ok && traffic.OfProxiesAlone(policy) {
+			return splitOfProxy(ctx, o)
+		}
 		var options []client.ListOption
-		if policy, ok := o.(*networkingv1.NetworkPolicy); ok && len(policy.Spec.Egress) == 0 {
+		if ok && len(policy.Spec.Egress) == 0 {
 			options = append(options, client.InNamespace(o.GetNamespace()))
 		}
 		asks := func(split *splitv1.TrafficSplit) bool { return r.Options.routerName(split) == router.Name() }

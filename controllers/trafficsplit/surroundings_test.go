@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
@@ -89,6 +91,32 @@ func TestWhatNoSplitNamesMeansTheSplitsOfItsRouter(t *testing.T) {
 	}
 	if got := keys(r.splitsOfRoute("HTTPRoute")(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}})); !slices.Equal(got, []string{"shop/routed"}) {
 		t.Errorf("the route of a split means %v", got)
+	}
+}
+
+// Each split may have a policy of its proxies, so that they are as many as the splits of the namespace.
+func TestAPolicyOfProxiesMeansTheirSplitAlone(t *testing.T) {
+	r, _ := neighbourhood(t)
+	follow := r.splitsOfPolicy(r.Options.Routers[0])
+	made := map[string]string{traffic.LabelProxy: "nginx", traffic.LabelProxyNamespace: namespace}
+	all := []string{"shop/mirrored-by-nginx", "shop/nginx", "shop/nginx-too"}
+	for name, test := range map[string]struct {
+		labels map[string]string
+		spec   string
+		want   []string
+	}{
+		"of a user":                              {nil, "{podSelector: {}}", all},
+		"of who reaches the proxies":             {made, "{podSelector: {matchLabels: {serin.dev/proxy: nginx}}, policyTypes: [Ingress]}", []string{"shop/nginx"}},
+		"of what they send, too":                 {made, "{podSelector: {matchLabels: {serin.dev/proxy: nginx}}, policyTypes: [Ingress, Egress], egress: [{}]}", all},
+		"of the app, which proxies are to reach": {made, "{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress]}", all},
+	} {
+		policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "policy", Labels: test.labels}}
+		if err := yaml.UnmarshalStrict([]byte(test.spec), &policy.Spec); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Compact(keys(follow(t.Context(), policy))); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
 	}
 }
 

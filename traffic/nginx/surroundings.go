@@ -106,10 +106,10 @@ func (r *Router) access(namespace string) networkpolicy.Access {
 	}
 }
 
-// policies are those that may matter to splits of a namespace: its own, and those of all
-// namespaces that say where pods may send to.
+// policies are those that may matter to splits of a namespace: its own but for those of the
+// proxies of others, and those of all namespaces that say where pods may send to.
 func (r *Router) policies(ctx context.Context, namespace string) ([]*networkingv1.NetworkPolicy, error) {
-	own, err := r.listPolicies(ctx, client.InNamespace(namespace))
+	own, err := r.listPolicies(ctx, client.InNamespace(namespace), client.MatchingFields{traffic.IndexPolicies: traffic.PoliciesForAll})
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ func (c *countedReader) List(ctx context.Context, list client.ObjectList, option
 
 // Pods are read past the cache, so only for a policy that may distinguish between them.
 func TestPodsAreReadOnlyForPoliciesThatConcernTheSplit(t *testing.T) {
+	ofAnother := map[string]string{traffic.LabelProxy: "db", traffic.LabelProxyNamespace: "shop"}
 	for name, test := range map[string]struct {
 		namespace, spec string
 		labels          map[string]string
@@ -36,7 +37,10 @@ func TestPodsAreReadOnlyForPoliciesThatConcernTheSplit(t *testing.T) {
 		"none":                                {},
 		"of the namespace":                    {namespace: "shop", spec: "{podSelector: {}}", want: 1},
 		"that was made for the split":         {namespace: "shop", spec: "{podSelector: {}}", labels: map[string]string{traffic.LabelProxy: "web", traffic.LabelProxyNamespace: "shop"}},
-		"that was made for another split":     {namespace: "shop", spec: "{podSelector: {}}", labels: map[string]string{traffic.LabelProxy: "db", traffic.LabelProxyNamespace: "shop"}, want: 1},
+		"that was made for another split":     {namespace: "shop", spec: "{podSelector: {}}", labels: ofAnother, want: 1},
+		"of another split's proxies":          {namespace: "shop", spec: "{podSelector: {matchLabels: {serin.dev/proxy: db}}, policyTypes: [Ingress]}", labels: ofAnother},
+		"of what these may send, too":         {namespace: "shop", spec: "{podSelector: {matchLabels: {serin.dev/proxy: db}}, policyTypes: [Ingress, Egress], egress: [{}]}", labels: ofAnother, want: 1},
+		"of a user, for the same pods":        {namespace: "shop", spec: "{podSelector: {matchLabels: {serin.dev/proxy: db}}, policyTypes: [Ingress]}", want: 1},
 		"of others, for ingress":              {namespace: "other", spec: "{podSelector: {}}"},
 		"of others, among themselves":         {namespace: "other", spec: "{egress: [{to: [{podSelector: {}}]}]}"},
 		"of others, to another namespace":     {namespace: "other", spec: "{egress: [{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}}]}]}"},
@@ -56,9 +60,12 @@ func TestPodsAreReadOnlyForPoliciesThatConcernTheSplit(t *testing.T) {
 				must(t, api.Create(t.Context(), p))
 			}
 			pods := &countedReader{Reader: api}
-			r.options.AppPods = pods
+			r.options.AppPods, r.options.Access.Restricted = pods, []string{"*"}
 			for range 2 { // the second time nothing has changed
-				conditions(t, r, target)
+				o, restricted := conditions(t, r, target)["NetworkPolicy"]
+				if test.want == 0 && (!restricted || !o.Unwanted && !o.Prepares) {
+					t.Errorf("the policy that restricts the port of counters is %+v, want it to be made before the proxies", o)
+				}
 			}
 			if pods.lists != test.want {
 				t.Errorf("pods were read %d times, want %d", pods.lists, test.want)

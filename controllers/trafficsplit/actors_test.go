@@ -39,6 +39,9 @@ func (w *world) deploy() {
 			}, Spec: corev1.PodSpec{NodeName: "node", Containers: d.Spec.Template.Spec.Containers}}
 			if err := w.api.Create(w.ctx(), pod); !apierrors.IsAlreadyExists(err) {
 				w.must(err)
+				if w.restricted && !w.closed {
+					w.t.Errorf("%s starts before the policy that closes its port of counters", name)
+				}
 				delete(w.said, pod.UID) // another pod of that name has said nothing yet
 			}
 		}

@@ -66,6 +66,23 @@ var policyScenarios = map[string]func(w *world){
 		w.step("the endpoints follow, and the proxies stop", func() { w.endpoints(); w.deploy() })
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
+	"no policy but the one that closes the port of counters": func(w *world) {
+		w.restricted = true
+		comeIntoEffect(w)
+		w.step("another actor deletes the policy, and it is made again", func() {
+			w.closed = false
+			for _, p := range w.madePolicies() {
+				w.must(w.api.Delete(w.ctx(), &p))
+			}
+		})
+	},
+	"an operator that closes the port of counters follows one that does not": func(w *world) {
+		w.goLive()
+		w.step("the operator is upgraded", func() { w.restricted = true })
+		w.step("the weights are changed", func() { w.weights(50, 50) })
+		w.step("the proxies follow", func() { w.confirm() })
+		leave(w)
+	},
 	"no policy lets clients reach the proxies as they reach the app": func(w *world) {
 		w.policy("web", "{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: client}}}]}]}")
 		w.policy("rest", "{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}]}, policyTypes: [Ingress], ingress: [{}]}")
@@ -124,6 +141,16 @@ func applyPolicy(ctx context.Context, c client.Client, config runtime.ApplyConfi
 		return true, c.Create(ctx, p)
 	}
 	return true, c.Update(ctx, p)
+}
+
+// staysClosed checks that the port of counters is not opened again while there are proxies.
+func (w *world) staysClosed() {
+	w.t.Helper()
+	there := slices.ContainsFunc(w.madePolicies(), func(p networkingv1.NetworkPolicy) bool { return p.Name == traffic.ProxyName("web") })
+	if w.closed && !there && len(w.proxies()) > 0 {
+		w.t.Errorf("the port of counters is open again:\n%s", strings.Join(w.log, "\n"))
+	}
+	w.closed = w.restricted && there
 }
 
 // networkPolicies are all that there are.

@@ -62,6 +62,8 @@ type world struct {
 	killAfter int
 	writes    int
 	liveReads int
+	// restricted has the controller close the port of counters, and closed is true since it has.
+	restricted, closed bool
 	// fail decides whether a call of the controller fails.
 	fail func(call string, object client.Object) error
 }
@@ -121,7 +123,11 @@ func (w *world) controller() *Reconciler {
 			return c.List(ctx, list, opts...)
 		},
 	})
-	router, err := nginx.New(written, nginx.Options{Image: "serin:test", Reports: w, AppPods: live, Namespaces: true})
+	proxies := nginx.Options{Image: "serin:test", Reports: w, AppPods: live, Namespaces: true}
+	if w.restricted {
+		proxies.Access.Restricted = []string{"*"}
+	}
+	router, err := nginx.New(written, proxies)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -370,6 +376,7 @@ func (w *world) draining() string {
 // interrupted, of what is reported.
 func (w *world) invariants(reported bool) {
 	w.t.Helper()
+	w.staysClosed()
 	split := w.split()
 	root := &corev1.Service{}
 	if err := w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: "web"}, root); err != nil {

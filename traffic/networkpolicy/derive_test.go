@@ -5,6 +5,7 @@ package networkpolicy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -219,7 +220,7 @@ func TestWhoReachesThePortOfCountersAndConfirmations(t *testing.T) {
 			if len(refusals) > 0 {
 				t.Fatalf("refused %q", refusals)
 			}
-			after := world{namespaces, append(slices.Clone(test.policies), made...)}
+			after := world{namespaces: namespaces, policies: append(slices.Clone(test.policies), made...)}
 			for _, from := range append(slices.Clone(others), app...) {
 				want := test.all || from.name == manager.name
 				if got := after.takes(proxy, from, 15020); got != want {
@@ -227,6 +228,59 @@ func TestWhoReachesThePortOfCountersAndConfirmations(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestARestrictedPortIsTheOnlyOneThatIsClosed asks every client, of both families, for listeners of
+// both protocols, for the port at which a sidecar takes what is meant for them, and for ports of
+// replies, in data planes that know ranges of ports and in those that don't.
+func TestARestrictedPortIsTheOnlyOneThatIsClosed(t *testing.T) {
+	f := facts(nil, app...)
+	f.Access.Restrict = true
+	f.Listeners = append(f.Listeners, networkpolicy.Listener{Number: 5353, Protocol: corev1.ProtocolUDP})
+	for _, s := range append([]*networkpolicy.Service{&f.Root}, &f.Backends[0], &f.Backends[1]) {
+		s.Targets = append(s.Targets, intstr.FromInt32(5353))
+	}
+	made, refusals := networkpolicy.Derive(f)
+	if len(made) != 1 || len(refusals) > 0 {
+		t.Fatalf("made %v, refused %q", names(made), refusals)
+	}
+	type port struct {
+		protocol corev1.Protocol
+		number   int32
+	}
+	listeners := []port{{corev1.ProtocolTCP, 18042}, {corev1.ProtocolTCP, 9000}, {corev1.ProtocolUDP, 5353}}
+	rest := []port{
+		{corev1.ProtocolTCP, 1}, {corev1.ProtocolTCP, 4143}, {corev1.ProtocolTCP, 15019}, {corev1.ProtocolTCP, 15021}, {corev1.ProtocolTCP, 40000}, {corev1.ProtocolTCP, 65535},
+		{corev1.ProtocolUDP, 1}, {corev1.ProtocolUDP, 15020}, {corev1.ProtocolUDP, 65535},
+	}
+	from := append(append(slices.Clone(others), app...), pod{name: "outside", address: "192.0.2.1"}, pod{name: "outside by IPv6", address: "2001:db8::1"})
+	for _, ranges := range []bool{true, false} {
+		after := world{namespaces: namespaces, policies: made, withoutRanges: !ranges}
+		open := listeners
+		if ranges {
+			open = append(slices.Clone(listeners), rest...)
+		}
+		for _, client := range from {
+			for _, p := range open {
+				if !after.takesBy(p.protocol, proxy, client, p.number) {
+					t.Errorf("ranges %v: %s does not reach port %d by %s", ranges, client.name, p.number, p.protocol)
+				}
+			}
+			if got, want := after.takes(proxy, client, 15020), client.name == manager.name; got != want {
+				t.Errorf("ranges %v: %s reaches the port of counters: %v, want %v", ranges, client.name, got, want)
+			}
+			if after.isolated(client, networkingv1.PolicyTypeIngress) || after.isolated(client, networkingv1.PolicyTypeEgress) {
+				t.Errorf("%s is isolated", client.name)
+			}
+		}
+		if after.isolated(proxy, networkingv1.PolicyTypeEgress) {
+			t.Error("the proxies are isolated for what they send")
+		}
+	}
+	f.Root.Pods, f.Backends[0].Pods, f.Backends[1].Pods = nil, nil, nil
+	if without, refusals := networkpolicy.Derive(f); len(refusals) > 0 || !reflect.DeepEqual(without, made) {
+		t.Errorf("without pods, which are not read for it, other policies are made: %v, %q", names(without), refusals)
 	}
 }
 
@@ -371,7 +425,9 @@ func TestWhoReachesTheAppReachesItThroughTheProxies(t *testing.T) {
 	for seed := range uint64(1000) {
 		d := draw{rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // no secret
 		before := world{namespaces: namespaces, policies: d.policies()}
-		policies, refusals := networkpolicy.Derive(facts(before.policies, app...))
+		f := facts(before.policies, app...)
+		f.Access.Restrict = seed%2 == 0
+		policies, refusals := networkpolicy.Derive(f)
 		if len(refusals) > 0 {
 			continue
 		}

@@ -24,10 +24,13 @@ type pod struct {
 type world struct {
 	namespaces map[string]map[string]string
 	policies   []*networkingv1.NetworkPolicy
+	// withoutRanges is true for a data plane that takes a range of ports for the first of them.
+	withoutRanges bool
 }
 
 func (w world) with(more []*networkingv1.NetworkPolicy) world {
-	return world{w.namespaces, append(append([]*networkingv1.NetworkPolicy(nil), w.policies...), more...)}
+	w.policies = append(append([]*networkingv1.NetworkPolicy(nil), w.policies...), more...)
+	return w
 }
 
 func chosen(selector *metav1.LabelSelector, set map[string]string) bool {
@@ -62,7 +65,7 @@ func (w world) sends(from, to pod, number int32) bool {
 	limits := w.of(from, networkingv1.PolicyTypeEgress)
 	for _, policy := range limits {
 		for _, rule := range policy.Spec.Egress {
-			if onPort(rule.Ports, to, number) && w.amongPeers(rule.To, policy.Namespace, to) {
+			if w.onPort(rule.Ports, to, corev1.ProtocolTCP, number) && w.amongPeers(rule.To, policy.Namespace, to) {
 				return true
 			}
 		}
@@ -71,10 +74,14 @@ func (w world) sends(from, to pod, number int32) bool {
 }
 
 func (w world) takes(to, from pod, number int32) bool {
+	return w.takesBy(corev1.ProtocolTCP, to, from, number)
+}
+
+func (w world) takesBy(protocol corev1.Protocol, to, from pod, number int32) bool {
 	limits := w.of(to, networkingv1.PolicyTypeIngress)
 	for _, policy := range limits {
 		for _, rule := range policy.Spec.Ingress {
-			if onPort(rule.Ports, to, number) && w.amongPeers(rule.From, policy.Namespace, from) {
+			if w.onPort(rule.Ports, to, protocol, number) && w.amongPeers(rule.From, policy.Namespace, from) {
 				return true
 			}
 		}
@@ -82,10 +89,14 @@ func (w world) takes(to, from pod, number int32) bool {
 	return len(limits) == 0
 }
 
-func onPort(ports []networkingv1.NetworkPolicyPort, of pod, number int32) bool {
+func (w world) onPort(ports []networkingv1.NetworkPolicyPort, of pod, protocol corev1.Protocol, number int32) bool {
 	for _, p := range ports {
+		said := corev1.ProtocolTCP
+		if p.Protocol != nil {
+			said = *p.Protocol
+		}
 		switch {
-		case p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP:
+		case said != protocol:
 		case p.Port == nil:
 			return true
 		case p.Port.Type == intstr.String:
@@ -94,7 +105,7 @@ func onPort(ports []networkingv1.NetworkPolicyPort, of pod, number int32) bool {
 					return true
 				}
 			}
-		case p.Port.IntVal == number, p.EndPort != nil && p.Port.IntVal <= number && number <= *p.EndPort:
+		case p.Port.IntVal == number, p.EndPort != nil && !w.withoutRanges && p.Port.IntVal <= number && number <= *p.EndPort:
 			return true
 		}
 	}

@@ -42,7 +42,8 @@ type Access struct {
 	Port Listener
 	// Readers of that port where policies isolate the proxies; empty for every pod.
 	Readers []networkingv1.NetworkPolicyPeer
-	// Restrict is true when only Readers are to reach that port, whatever policies say.
+	// Restrict is true when only Readers are to reach that port, also where no policy isolates
+	// the proxies.
 	Restrict bool
 	// APIServer is where the API server is, for proxies whose egress is isolated; empty for any
 	// address.

@@ -134,10 +134,13 @@ func (f Facts) guard() (*networkingv1.NetworkPolicy, []string) {
 	proxy, policy := f.proxy(), f.policy(f.Namespace, "")
 	policy.Spec.PodSelector = *proxies(f.Split)
 	ingress := len(f.isolation(proxy, networkingv1.PolicyTypeIngress)) > 0
-	guarded := f.Access.Restrict || slices.ContainsFunc(apps, func(a admission) bool { return !a.open() })
-	if guarded || ingress {
+	guarded := slices.ContainsFunc(apps, func(a admission) bool { return !a.open() })
+	if guarded || ingress || f.Access.Restrict {
 		policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
 		policy.Spec.Ingress = append(f.admit(apps), f.readers(ingress || f.Access.Restrict))
+		if !guarded && !ingress {
+			policy.Spec.Ingress = append(policy.Spec.Ingress, f.rest())
+		}
 	}
 	if len(f.isolation(proxy, networkingv1.PolicyTypeEgress)) > 0 {
 		policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
@@ -198,6 +201,23 @@ func (f Facts) readers(only bool) networkingv1.NetworkPolicyIngressRule {
 		rule.From = f.Access.Readers
 	}
 	return rule
+}
+
+// rest lets everyone reach every other port, for proxies that no policy of a user isolates: only
+// that of counters is to be closed. A sidecar of Linkerd takes on a port of its own what is sent to
+// a listener. Data planes that keep no account of older connections check their replies by port.
+// The listeners are admitted by themselves, since not every data plane knows ranges.
+func (f Facts) rest() networkingv1.NetworkPolicyIngressRule {
+	span := func(first, last int32, protocol corev1.Protocol) networkingv1.NetworkPolicyPort {
+		p := port(intstr.FromInt32(first), protocol)
+		p.EndPort = &last
+		return p
+	}
+	const last = 65535
+	return networkingv1.NetworkPolicyIngressRule{Ports: []networkingv1.NetworkPolicyPort{
+		span(1, f.Access.Port.Number-1, corev1.ProtocolTCP), span(f.Access.Port.Number+1, last, corev1.ProtocolTCP),
+		span(1, last, corev1.ProtocolUDP),
+	}}
 }
 
 // toBackends lets proxies reach the pods that they send to.

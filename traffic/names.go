@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -76,7 +77,7 @@ func PoliciesFor(split types.NamespacedName) string { return "split/" + split.St
 // PolicyKeys are the keys of a NetworkPolicy in IndexPolicies.
 func PolicyKeys(policy *networkingv1.NetworkPolicy) []string {
 	var keys []string
-	if split, found := MadeFor(policy.Labels); found {
+	if split, found := MadeFor(policy); found {
 		keys = append(keys, PoliciesFor(split))
 	}
 	if len(policy.Spec.Egress) > 0 {
@@ -91,15 +92,23 @@ func PolicyKeys(policy *networkingv1.NetworkPolicy) []string {
 // OfProxiesAlone is true for a NetworkPolicy that was made for a split and says nothing but who
 // reaches its proxies. No other split depends on it.
 func OfProxiesAlone(policy *networkingv1.NetworkPolicy) bool {
-	_, found := MadeFor(policy.Labels)
+	_, found := MadeFor(policy)
 	_, proxies := policy.Spec.PodSelector.MatchLabels[LabelProxy]
 	return found && proxies && !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 }
 
-// MadeFor is the split that a NetworkPolicy with these labels was made for.
-func MadeFor(labels map[string]string) (split types.NamespacedName, found bool) {
+// MadeFor is the split that a NetworkPolicy was made for, by its labels. That of the proxies themselves
+// is in their namespace, also where a backup was restored as another namespace than the label says.
+func MadeFor(policy metav1.Object) (split types.NamespacedName, found bool) {
+	labels := policy.GetLabels()
 	split = types.NamespacedName{Namespace: labels[LabelProxyNamespace], Name: labels[LabelProxy]}
-	return split, split.Namespace != "" && split.Name != ""
+	if split.Namespace == "" || split.Name == "" {
+		return types.NamespacedName{}, false
+	}
+	if policy.GetName() == ProxyName(split.Name) {
+		split.Namespace = policy.GetNamespace()
+	}
+	return split, true
 }
 
 // Fields of a split beyond the specification, as messages name them.

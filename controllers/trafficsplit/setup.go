@@ -260,7 +260,7 @@ func (r *Reconciler) splitsOfRoute(kind string) handler.MapFunc {
 
 // splitOfProxy maps an object of a data plane to its split.
 func splitOfProxy(_ context.Context, o client.Object) []reconcile.Request {
-	if split, found := traffic.MadeFor(o.GetLabels()); found {
+	if split, found := traffic.MadeFor(o); found {
 		return []reconcile.Request{{NamespacedName: split}}
 	}
 	name := o.GetLabels()[traffic.LabelProxy]

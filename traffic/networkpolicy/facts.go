@@ -87,7 +87,7 @@ type Pod struct {
 // Concerns is true for a policy that the proxies may need others for: one of the split's
 // namespace, or one that may let pods send there, and none that was made for the split itself.
 func (f Facts) Concerns(policy *networkingv1.NetworkPolicy) bool {
-	split, found := traffic.MadeFor(policy.Labels)
+	split, found := traffic.MadeFor(policy)
 	if found && split == (types.NamespacedName{Namespace: f.Namespace, Name: f.Split}) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (f Facts) Concerns(policy *networkingv1.NetworkPolicy) bool {
 
 // made is true for a policy that was made for any split.
 func made(policy *networkingv1.NetworkPolicy) bool {
-	_, found := traffic.MadeFor(policy.Labels)
+	_, found := traffic.MadeFor(policy)
 	return found
 }
 

@@ -122,11 +122,12 @@ func (r *Router) livePolicy(ctx context.Context, wanted *networkingv1.NetworkPol
 
 // compared is how a policy compares with what is wanted.
 func compared(live, wanted *networkingv1.NetworkPolicy) traffic.ObjectCondition {
+	of, _ := traffic.MadeFor(live)
+	if split, _ := traffic.MadeFor(wanted); of != split {
+		return traffic.ObjectForeign
+	}
 	for key, value := range wanted.Labels {
 		if live.Labels[key] != value {
-			if key == traffic.LabelProxy || key == traffic.LabelProxyNamespace {
-				return traffic.ObjectForeign
-			}
 			return traffic.ObjectOutdated
 		}
 	}

@@ -3,8 +3,8 @@
 
 # Installs the Debian packages that the tests use and that are missing: a C
 # compiler for Go's race detector, nginx with its stream module for the tests
-# of the proxy, a Prometheus for those of its queries, jq for the examples of a
-# page, a browser with a font for the dashboard, and npm to build its page. Services are not started.
+# of the proxy, a Prometheus for those of its queries, jq and curl for the examples of
+# pages, a browser with a font for the dashboard, and npm to build its page. Services are not started.
 # Where it can't install, it says what will be left out; the tests themselves skip
 # with the same reason.
 set -euo pipefail
@@ -14,6 +14,7 @@ command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || missing+=(nginx-light)
 command -v prometheus >/dev/null || missing+=(prometheus)
 command -v jq >/dev/null || missing+=(jq)
+command -v curl >/dev/null || missing+=(curl)
 command -v chromium >/dev/null || missing+=(chromium fonts-dejavu-core)
 command -v npm >/dev/null || missing+=(npm)
 [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing+=(libnginx-mod-stream)

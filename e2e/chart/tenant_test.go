@@ -63,7 +63,7 @@ func keys(objects []tenantObject) (list []string) {
 func TestATenantNeedsRightsInTheirNamespacesOnly(t *testing.T) {
 	t.Parallel()
 	own := []string{"team-a", "shop"}
-	for _, o := range tenant(t, "team-a", "{watchNamespaces: [team-a, shop], clusterObjects: {enabled: false}, monitoring: {podMonitor: {enabled: true}}}") {
+	for _, o := range tenant(t, "team-a", "watchNamespaces: [team-a, shop]\nclusterObjects: {enabled: false}\nmonitoring: {podMonitor: {enabled: true}}\n"+scraped) {
 		if !slices.Contains(own, o.Metadata.Namespace) {
 			t.Errorf("%s is in none of %v", o.key(), own)
 		}
@@ -93,7 +93,7 @@ func TestTheManagerOfATenantReadsWhatBelongsToNoNamespaceAndElseItsOwn(t *testin
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"team-a-serin-cluster": true, "team-a-serin-admission": true}, bound); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"team-a-serin-cluster": true, "team-a-serin-admission": true, "system:auth-delegator": true}, bound); diff != "" {
 		t.Errorf("bound in the whole cluster (-want +got):\n%s", diff)
 	}
 	read := []string{}

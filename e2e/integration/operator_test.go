@@ -103,7 +103,10 @@ func (see *sight) mutations() rollout.Admission {
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
 	t.Helper()
 	ctx := t.Context()
-	pods := nginx.Options{Image: "example.invalid/serin:test", Reports: proxies, AppPods: mgr.GetAPIReader(), WithoutNodes: true}
+	pods := nginx.Options{
+		Image: "example.invalid/serin:test", Reports: proxies, AppPods: mgr.GetAPIReader(), WithoutNodes: true,
+		Access: nginx.Access{Restricted: []string{"*"}}, // as the chart does
+	}
 	if see.proxies != nil {
 		see.proxies(&pods)
 	}

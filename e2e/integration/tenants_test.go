@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,6 +23,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,6 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/testenv"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // tenant is a namespace with an installation of its own: the objects of the chart, and the
@@ -174,32 +179,64 @@ func (c *tenant) tokenOf(account string) string {
 	return request.Status.Token
 }
 
-// checkMetrics checks that only who may get /metrics does.
+// followThePageOfMetrics does what the page says to let a Prometheus get the metrics, and looks at what
+// it gets. The manager of this test is reached without kubectl port-forward.
+func (c *tenant) followThePageOfMetrics() {
+	c.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		testenv.Missing(c.T, "there is no curl", "install the package curl")
+	}
+	const account = release + "-prometheus"
+	c.Cleanup(func() {
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: c.namespace + "-" + account}}
+		if err := admin.Delete(context.WithoutCancel(c.Context()), binding); err != nil {
+			c.Error(err)
+		}
+	})
+	here := strings.NewReplacer("clusterrolebinding "+account, "clusterrolebinding "+c.namespace+"-"+account,
+		release+"-metrics-reader", c.namespace+"-"+release+"-metrics-reader", "serin-system", c.namespace, "localhost:8080", c.metrics)
+	var commands []string
+	for _, s := range page(c.T, "metrics.md") {
+		for _, b := range s.blocks {
+			if s.heading == "Who gets them" && b.kind == "sh" {
+				commands = append(commands, here.Replace(forwarded.ReplaceAllString(b.text, "")))
+			}
+		}
+	}
+	if len(commands) != 2 {
+		c.Fatalf("the page has %d blocks of commands, want those that allow it, and those that look", len(commands))
+	}
+	c.sh(plane.Kubeconfig, commands[0])
+	eventually(c, "what the page shows gets the metrics", func() error { // a refusal is remembered for a while
+		cmd := exec.CommandContext(c.Context(), "sh", "-euc", commands[1])
+		cmd.Env = environment(plane.Kubeconfig)
+		out, err := cmd.CombinedOutput()
+		if err == nil && !strings.Contains(string(out), "serin_rollouts{") {
+			err = errors.New("no metric of Rollouts")
+		}
+		if err != nil {
+			return fmt.Errorf("%w\n%s\n%s", err, commands[1], out)
+		}
+		return nil
+	})
+}
+
+// forwarded is a line that makes a port of a pod one of the user's machine.
+var forwarded = regexp.MustCompile(`(?m)^kubectl .*port-forward .*\n`)
+
+// checkMetrics checks that only who may get /metrics does, as those to whom the chart's role is bound.
 func (c *tenant) checkMetrics() {
 	c.Helper()
-	scraper, other := c.tokenOf("scraper"), c.tokenOf("other")
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: c.namespace + "-scraper"},
-		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.namespace, Name: "scraper"}},
-	}
-	c.installObject(role)
-	c.installObject(binding)
-	eventually(c, "the scraper gets the metrics", func() error {
-		status, err := c.getMetrics("https", scraper)
-		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("status %d", status)
-		}
-		return err
-	})
+	c.followThePageOfMetrics()
 	// The library answers a token that the API server does not know with an internal error.
-	for token, want := range map[string]int{"": http.StatusUnauthorized, "forged": http.StatusInternalServerError, other: http.StatusForbidden} {
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "forged": http.StatusInternalServerError, c.tokenOf("other"): http.StatusForbidden} {
 		if status, err := c.getMetrics("https", token); err != nil || status != want {
 			c.Errorf("with the token %q: status %d, %v; want %d", token, status, err, want)
 		}
+	}
+	// The server of Go answers plain HTTP on a port of TLS so, and shows nothing.
+	if status, err := c.getMetrics("http", ""); err != nil || status != http.StatusBadRequest {
+		c.Errorf("without TLS: status %d, %v", status, err)
 	}
 }
 
@@ -255,7 +292,8 @@ func (c *tenant) release() {
 	}
 }
 
-// proxiesAreBound checks that the proxies of a split get the Role of the tenant.
+// proxiesAreBound checks that the proxies of a split get the Role of the tenant, and that none but the
+// tenant's installation reads them.
 func (c *tenant) proxiesAreBound() {
 	c.Helper()
 	c.create(service("site"), service("site-v1"), service("site-v2"))
@@ -264,6 +302,13 @@ func (c *tenant) proxiesAreBound() {
 		binding := &rbacv1.RoleBinding{}
 		err := admin.Get(ctx, c.key("serin-proxy"), binding)
 		return err == nil && binding.RoleRef == rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: release + "-proxy"}
+	})
+	c.eventually("the port of their counters is closed", func(ctx context.Context) bool {
+		policy := &networkingv1.NetworkPolicy{}
+		return admin.Get(ctx, c.key("serin-proxy-site"), policy) == nil && slices.ContainsFunc(policy.Spec.Ingress, func(rule networkingv1.NetworkPolicyIngressRule) bool {
+			return len(rule.From) == 1 && rule.From[0].NamespaceSelector.MatchLabels[corev1.LabelMetadataName] == c.namespace &&
+				len(rule.Ports) == 1 && rule.Ports[0].Port.IntVal == conf.AgentPort
+		})
 	})
 }
 
@@ -294,7 +339,7 @@ func TestTenantsWithInstallationsOfTheirOwnStayApart(t *testing.T) {
 	other := newScene(t)
 	other.create(deployment("website", 2), service("website"), newRollout())
 	// The second has no rights but in their namespace.
-	a, b := newTenant(t, ",monitoring.secure.enabled=true"), newTenant(t, ",clusterObjects.enabled=false")
+	a, b := newTenant(t, ""), newTenant(t, ",clusterObjects.enabled=false")
 	received := map[*tenant]<-chan struct{}{}
 	for _, c := range []*tenant{a, b} {
 		receiver, calls := listen(t)

@@ -38,6 +38,13 @@ namespaceSelector:
 {{- if and .Values.metrics.enabled .Values.clusterObjects.enabled }}true{{ end }}
 {{- end }}
 
+{{- /* Whether the manager's metrics ask for a token: "true" or "". Only a ClusterRole lets the
+     manager ask whose it is. */ -}}
+{{- define "serin.securesMetrics" -}}
+{{- $asked := toString .Values.monitoring.secure.enabled }}
+{{- if or (eq $asked "true") (and (eq $asked "auto") .Values.clusterObjects.enabled) }}true{{ end }}
+{{- end }}
+
 {{- define "serin.selector" -}}
 app.kubernetes.io/name: serin
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -90,11 +97,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- with .Values.monitoring.secure }}
-{{- if and .enabled .certificateSecret }}
+{{- if and (include "serin.securesMetrics" .) .Values.monitoring.secure.certificateSecret }}
 - name: metrics-certificate
-  secret: {secretName: {{ .certificateSecret }}, defaultMode: 0444, items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]}
-{{- end }}
+  secret: {secretName: {{ .Values.monitoring.secure.certificateSecret }}, defaultMode: 0444, items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]}
 {{- end }}
 {{- end }}
 
@@ -103,7 +108,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.tracing.enabled .Values.tracing.caSecret.name }}
 - {name: tracing-ca, mountPath: /tracing-ca, readOnly: true}
 {{- end }}
-{{- if and .Values.monitoring.secure.enabled .Values.monitoring.secure.certificateSecret }}
+{{- if and (include "serin.securesMetrics" .) .Values.monitoring.secure.certificateSecret }}
 - {name: metrics-certificate, mountPath: /metrics-certificate, readOnly: true}
 {{- end }}
 {{- end }}

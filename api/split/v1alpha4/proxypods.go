@@ -306,10 +306,21 @@ func (p *ProxyPods) checkTolerations() error {
 }
 
 func (t *Toleration) check() error {
-	exists := t.Operator == corev1.TolerationOpExists
 	switch {
 	case !slices.Contains([]corev1.TolerationOperator{"", corev1.TolerationOpEqual, corev1.TolerationOpExists}, t.Operator):
 		return fmt.Errorf("the operator %.63q is neither Equal nor Exists", t.Operator)
+	case !slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect):
+		return fmt.Errorf("the effect %.63q is not one of NoSchedule, PreferNoSchedule and NoExecute", t.Effect)
+	case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
+		return errors.New("tolerationSeconds takes the effect NoExecute")
+	}
+	return t.checkTaint()
+}
+
+// checkTaint is about the key and the value.
+func (t *Toleration) checkTaint() error {
+	exists := t.Operator == corev1.TolerationOpExists
+	switch {
 	case t.Key == "" && !exists:
 		return errors.New("without a key the operator has to be Exists")
 	case t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0:
@@ -318,10 +329,6 @@ func (t *Toleration) check() error {
 		return errors.New("the operator Exists takes no value")
 	case !exists && len(validation.IsValidLabelValue(t.Value)) > 0:
 		return fmt.Errorf("%.63q is not the value of a taint", t.Value)
-	case !slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect):
-		return fmt.Errorf("the effect %.63q is not one of NoSchedule, PreferNoSchedule and NoExecute", t.Effect)
-	case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
-		return errors.New("tolerationSeconds takes the effect NoExecute")
 	}
 	return nil
 }

@@ -71,8 +71,6 @@ type helm struct {
 	request          releases.Request
 	// meanwhile happens while the values of an upgrade are compared.
 	meanwhile func()
-	// busyRender is whether an upgrade whose turn has come can't have its values rendered.
-	busyRender bool
 	// unreadable is why the records can't be read.
 	unreadable error
 	// exceeded is the limit that a proposal meets, or what comes first.
@@ -133,10 +131,6 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	h.turn = nil
 	if h.meanwhile != nil {
 		h.meanwhile()
-	}
-	if h.busyRender {
-		h.exceeded = releases.BusyError("Helm renders other releases")
-		defer func() { h.exceeded = nil }()
 	}
 	if err := r.Still(ctx); err != nil {
 		return err

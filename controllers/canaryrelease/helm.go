@@ -338,7 +338,7 @@ func (r *Reconciler) still(ctx context.Context, cr *v1alpha1.CanaryRelease) erro
 // unchanged is an error when the values are not those any more that the canary has: what
 // was not tried is not deployed.
 func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, request releases.Request) error {
-	request.Turn = nil // the upgrade has its turn, and would lose it
+	request.Turn = nil // it is made within the turn of the upgrade
 	proposal, err := r.options.Releases.Propose(ctx, request)
 	if err != nil {
 		return err

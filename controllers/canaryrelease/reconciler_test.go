@@ -206,19 +206,17 @@ func TestAnUpgradeThatWaitsForItsTurnIsNoFailure(t *testing.T) {
 }
 
 // Its turn is gone then, and no other one comes by itself.
-func TestAnUpgradeWhoseValuesCouldNotBeRenderedInItsTurnAsksAgain(t *testing.T) {
+func TestAnUpgradeWhoseCanaryIsChangedWhileItsValuesAreComparedAsksAgain(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
-	c.helm.busyRender = true
-	c.transition(v1alpha1.CanaryTransitionAdopted)
-	c.run(12)
-	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopting || c.names["helm upgrade"] < 2 {
-		t.Errorf("after %d calls of Helm it says %+v", c.names["helm upgrade"], ready)
+	c.helm.meanwhile = func() {
+		c.helm.meanwhile = nil
+		c.change(func(*v1alpha1.CanaryReleaseSpec) {}) // the generation is another one
 	}
-	c.helm.busyRender = false
+	c.transition(v1alpha1.CanaryTransitionAdopted)
 	c.run(20)
-	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted {
-		t.Errorf("%+v", ready)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted || c.names["helm upgrade"] != 2 {
+		t.Errorf("after %d calls of Helm it says %+v", c.names["helm upgrade"], ready)
 	}
 }
 

@@ -5,6 +5,7 @@ package fair
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,24 @@ type claims struct {
 func newClaims(t *testing.T, limits Limits) *claims {
 	t.Helper()
 	return &claims{Slots: NewSlots(limits), t: t, ready: map[string]int{}}
+}
+
+// acquire waits for a slot.
+func acquire(ctx context.Context, s *Slots, namespace string) (held context.Context, release func(), err error) {
+	woken := make(chan struct{}, 1)
+	key := fmt.Sprintf("%p", woken)
+	for ctx.Err() == nil {
+		held, release, err = s.Claim(ctx, namespace, key, func() { woken <- struct{}{} })
+		if err == nil {
+			return held, release, nil
+		}
+		select {
+		case <-woken:
+		case <-ctx.Done():
+			s.Drop(key)
+		}
+	}
+	return nil, nil, ctx.Err()
 }
 
 // claim for a key that is its namespace too; nil when its turn has not come.

@@ -14,7 +14,7 @@ type Limits struct {
 	// PerNamespace is how many of them are of one namespace at most; zero for what is fair.
 	PerNamespace int
 	// Keep is for how long a task keeps its slot from a namespace that has none; zero for
-	// ever. It is for tasks that can be interrupted, those of Acquire.
+	// ever. It is for tasks that can be interrupted, those of Claim.
 	Keep time.Duration
 }
 

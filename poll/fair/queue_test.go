@@ -3,8 +3,6 @@
 package fair
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -252,37 +250,5 @@ func TestATarpitTakesItsShare(t *testing.T) {
 		if n := q.Loads()["tarpit"].Held; n > slots/2 {
 			t.Fatalf("second %d: the tarpit has %d slots", now, n)
 		}
-	}
-}
-
-func TestWaitingEndsWithItsContext(t *testing.T) {
-	s := NewSlots(Limits{Slots: 1, PerNamespace: 1})
-	_, release, err := s.Acquire(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := s.Acquire(ended, "b"); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if load := s.Loads()["b"]; load.Waiting != 0 {
-		t.Fatalf("it is left in the queue: %+v", load)
-	}
-	got := make(chan error, 1)
-	go func() {
-		_, second, err := s.Acquire(t.Context(), "b")
-		if err == nil {
-			second()
-		}
-		got <- err
-	}()
-	release()
-	release() // has no effect
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
-	if loads := s.Loads(); len(loads) != 0 {
-		t.Errorf("%v are left", loads)
 	}
 }

@@ -108,7 +108,7 @@ func TestHostileNamespacesDelayAnotherByNoMoreThanTheyKeepASlot(t *testing.T) {
 			for range 3 {
 				go func() {
 					for ctx.Err() == nil {
-						held, release, err := s.Acquire(ctx, namespace)
+						held, release, err := acquire(ctx, s, namespace)
 						if err != nil {
 							return
 						}
@@ -125,7 +125,7 @@ func TestHostileNamespacesDelayAnotherByNoMoreThanTheyKeepASlot(t *testing.T) {
 		for n := range 20 {
 			time.Sleep(time.Duration(n) * 97 * time.Second)
 			began := time.Now()
-			held, release, err := s.Acquire(ctx, "fourth")
+			held, release, err := acquire(ctx, s, "fourth")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestTasksThatEndJustInTimeDelayAnotherNoLonger(t *testing.T) {
 		for n := range 6 {
 			go func() {
 				for {
-					held, release, err := s.Acquire(ctx, fmt.Sprint("hostile", n%3))
+					held, release, err := acquire(ctx, s, fmt.Sprint("hostile", n%3))
 					if err != nil {
 						return
 					}
@@ -172,7 +172,7 @@ func TestTasksThatEndJustInTimeDelayAnotherNoLonger(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		_, release, err := s.Acquire(ctx, "fourth")
+		_, release, err := acquire(ctx, s, "fourth")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestTasksThatEndJustInTimeDelayAnotherNoLonger(t *testing.T) {
 func TestATaskKeepsItsSlotWhileNoOtherNamespaceWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSlots(Limits{Slots: 1, Keep: time.Minute})
-		held, release, err := s.Acquire(t.Context(), "a")
+		held, release, err := acquire(t.Context(), s, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestATaskKeepsItsSlotWhileNoOtherNamespaceWaits(t *testing.T) {
 			t.Fatal("it was stopped although no other waits")
 		}
 		go func() {
-			if _, release, err := s.Acquire(t.Context(), "b"); err == nil {
+			if _, release, err := acquire(t.Context(), s, "b"); err == nil {
 				release()
 			}
 		}()

@@ -37,24 +37,6 @@ func NewSlots(limits Limits) *Slots {
 	return &Slots{keep: limits.Keep, queue: NewQueue[*task](limits), places: map[string]*task{}}
 }
 
-// Acquire waits for a slot until the context ends. It returns the context of the task, which
-// may end by ErrRecalled, and what frees the slot again.
-func (s *Slots) Acquire(ctx context.Context, namespace string) (held context.Context, release func(), err error) {
-	woken := make(chan struct{})
-	t := &task{start: func() { close(woken) }}
-	s.join(namespace, t)
-	select {
-	case <-woken:
-	case <-ctx.Done():
-		s.leave(t)
-		return nil, nil, ctx.Err()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	held, release = s.begin(ctx, t)
-	return held, release, nil
-}
-
 // begin is the context of a task that has a slot, and what ends it. The lock is held.
 func (s *Slots) begin(ctx context.Context, t *task) (held context.Context, release func()) {
 	held, cancel := context.WithCancelCause(ctx)
@@ -67,10 +49,11 @@ func (s *Slots) begin(ctx context.Context, t *task) (held context.Context, relea
 	return held, func() { timer.Stop(); end() }
 }
 
-// Claim is Acquire without a wait: ErrBusy says that the turn of the key has not come. The key
-// keeps its place. When its turn comes, ready is called, which must not block, and the slot is kept
-// for the next Claim. A slot that is not claimed within claimWithin goes to the next place, and the
-// place of the key is lost.
+// Claim takes a slot without a wait. It returns the context of the task, which may end by
+// ErrRecalled, and what frees the slot again. ErrBusy says that the turn of the key has not come,
+// and the key keeps its place. When its turn comes, ready is called, which must not block, and the
+// slot is kept for the next Claim. A slot that is not claimed within claimWithin goes to the next
+// place, and the place of the key is lost.
 func (s *Slots) Claim(ctx context.Context, namespace, key string, ready func()) (held context.Context, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +106,10 @@ func (s *Slots) Go(namespace string, do func()) {
 			do()
 		}()
 	}
-	s.join(namespace, t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.Join(namespace, t)
+	s.wake()
 }
 
 // Loads are those of the namespaces that have a task.
@@ -131,13 +117,6 @@ func (s *Slots) Loads() map[string]Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.Loads()
-}
-
-func (s *Slots) join(namespace string, t *task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue.Join(namespace, t)
-	s.wake()
 }
 
 func (s *Slots) leave(t *task) {

@@ -165,17 +165,23 @@ func TestWhileOneNamespaceComputesForEverOthersGoOn(t *testing.T) {
 	api := newAPI(t, "")
 	r := New(api.config(), Options{Program: endless, Account: account})
 	ctx, cancel := context.WithCancel(t.Context())
-	const calls = 3
+	propose := func(ctx context.Context, r *Releases, namespace string) error {
+		q := ask(namespace, "tag: '2'")
+		q.Turn = func() {}
+		_, err := r.Propose(ctx, q)
+		return err
+	}
 	done := make(chan error)
-	for range calls {
-		go func() {
-			_, err := r.Propose(ctx, ask("hostile", "tag: '2'"))
-			done <- err
-		}()
+	go func() { done <- propose(ctx, r, "hostile") }()
+	for r.renders.Loads()["hostile"].Held == 0 {
+		runtime.Gosched()
+	}
+	if err := propose(t.Context(), r, "hostile"); !errors.As(err, new(releases.BusyError)) {
+		t.Errorf("a second call of the same namespace: %v", err)
 	}
 	other := *r
 	other.options.Program = helmProgram(t)
-	if _, err := other.Propose(t.Context(), ask("shop", "tag: '2'")); err != nil {
+	if err := propose(t.Context(), &other, "shop"); err != nil {
 		t.Errorf("another namespace waits: %v", err)
 	}
 	select {
@@ -184,9 +190,7 @@ func TestWhileOneNamespaceComputesForEverOthersGoOn(t *testing.T) {
 	default:
 	}
 	cancel()
-	for range calls {
-		if err := <-done; err == nil {
-			t.Error("a hostile call was answered")
-		}
+	if err := <-done; err == nil {
+		t.Error("a hostile call was answered")
 	}
 }

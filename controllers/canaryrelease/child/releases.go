@@ -106,20 +106,21 @@ func (r *Releases) Get(ctx context.Context, namespace, release string) (releases
 	return state, releases.Explain(err, g.Trouble())
 }
 
-// Propose compares the release as it is with the candidate. Without a Turn it waits until the
-// context ends: that is for an upgrade, of which few are made at once.
+// Propose compares the release as it is with the candidate. Without a Turn it takes no slot: that is
+// for an upgrade, which has one and calls Helm for nothing else meanwhile.
 func (r *Releases) Propose(ctx context.Context, q releases.Request) (releases.Proposal, error) {
-	claim := func() (held context.Context, release func(), err error) {
-		return r.renders.Claim(ctx, q.Namespace, place(q), q.Turn)
-	}
 	if q.Turn == nil {
-		claim = func() (held context.Context, release func(), err error) { return r.renders.Acquire(ctx, q.Namespace) }
+		return r.propose(ctx, q)
 	}
-	held, release, err := claim()
+	held, release, err := r.renders.Claim(ctx, q.Namespace, place(q), q.Turn)
 	if err != nil {
 		return releases.Proposal{}, errBusy
 	}
 	defer release()
+	return r.propose(held, q)
+}
+
+func (r *Releases) propose(held context.Context, q releases.Request) (releases.Proposal, error) {
 	answer, err := r.call(held, releases.MethodPropose, q)
 	if err != nil {
 		return releases.Proposal{}, err

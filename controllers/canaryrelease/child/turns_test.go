@@ -77,29 +77,13 @@ func TestCallsThatWaitHoldNoWorker(t *testing.T) {
 	}
 }
 
-// The upgrade has its turn, which it would lose if it came back for that of its render.
-func TestTheRenderOfAnUpgradeWaits(t *testing.T) {
+func TestTheRenderOfAnUpgradeTakesNoSlotOfItsOwn(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
 	r.renders = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1})
-	_, release, err := r.renders.Acquire(t.Context(), "b")
-	if err != nil {
+	if _, _, err := r.renders.Claim(t.Context(), "b", "b", func() {}); err != nil {
 		t.Fatal(err)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := r.Propose(ended, releases.Request{Namespace: "a"}); !errors.As(err, new(releases.BusyError)) {
-		t.Error(err)
-	}
-	got := make(chan error)
-	go func() {
-		_, err := r.Propose(t.Context(), releases.Request{Namespace: "a"})
-		got <- err
-	}()
-	for r.renders.Loads()["a"].Waiting == 0 {
-		runtime.Gosched()
-	}
-	release()
-	if err := <-got; err == nil || errors.As(err, new(releases.BusyError)) {
+	if _, err := r.Propose(t.Context(), releases.Request{Namespace: "a"}); err == nil || errors.As(err, new(releases.BusyError)) {
 		t.Error(err)
 	}
 }
@@ -110,7 +94,7 @@ func TestACallThatIsWithdrawnHasNoTurn(t *testing.T) {
 	r.grades, r.renders = fair.NewSlots(one), fair.NewSlots(one)
 	var running []func()
 	for _, slots := range r.Slots() {
-		_, release, err := slots.Acquire(t.Context(), "a")
+		_, release, err := slots.Claim(t.Context(), "a", "a", func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,11 +147,9 @@ func TestAnUpgradeThatHangsGivesWayToThatOfAnotherNamespace(t *testing.T) {
 	for r.grades.Loads()["a"].Held == 0 {
 		runtime.Gosched()
 	}
-	_, release, err := r.grades.Acquire(t.Context(), "b")
-	if err != nil {
+	if _, _, err := r.grades.Claim(t.Context(), "b", "b", func() {}); !errors.Is(err, fair.ErrBusy) {
 		t.Fatal(err)
 	}
-	release()
 	if err := <-hangs; err == nil || !strings.Contains(err.Error(), "another namespace waited") || errors.As(err, new(releases.BusyError)) {
 		t.Error(err)
 	}

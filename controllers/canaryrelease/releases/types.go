@@ -76,7 +76,8 @@ type Releases interface {
 	// Get tells what there is of a release. That there is none is no error.
 	Get(ctx context.Context, namespace, release string) (Release, error)
 	// Propose compares the release as it is with the candidate. It writes nothing. A BusyError
-	// is no failure: without a Turn others came first for too long, with one as for Adopt.
+	// is no failure, as for Adopt. Without a Turn, which is for the Still of an upgrade, there
+	// is none.
 	Propose(ctx context.Context, r Request) (Proposal, error)
 	// Adopt upgrades the release to the candidate. It is safe to repeat after a crash
 	// at any write, and returns nil when the newest revision is deployed by it. A BusyError

@@ -51,10 +51,10 @@ func (s Settings) With(a *v1alpha1.Analysis) (Settings, error) {
 	if err := s.readPromotion(a); err != nil {
 		return s, err
 	}
-	if err := fraction("spec.analysis.maxFalseRollback", a.MaxFalseRollback, &s.Judge.MaxFalseRollback); err != nil {
+	if err := fraction("spec.analysis.maxFalseRollback", a.MaxFalseRollback, aboveZero(50), &s.Judge.MaxFalseRollback); err != nil {
 		return s, err
 	}
-	if err := fraction("spec.analysis.tolerance", a.Tolerance, &s.Judge.Tolerance); err != nil {
+	if err := fraction("spec.analysis.tolerance", a.Tolerance, aboveZero(50), &s.Judge.Tolerance); err != nil {
 		return s, err
 	}
 	if err := s.addLimits(a); err != nil {
@@ -69,14 +69,14 @@ func (s Settings) With(a *v1alpha1.Analysis) (Settings, error) {
 // readPromotion reads what the beginning and the end of a release take.
 func (s *Settings) readPromotion(a *v1alpha1.Analysis) error {
 	err := errors.Join(
-		fraction("spec.analysis.maxBadPromotion", a.MaxBadPromotion, &s.Judge.MaxBadPromotion),
+		fraction("spec.analysis.maxBadPromotion", a.MaxBadPromotion, fromZero(50), &s.Judge.MaxBadPromotion),
 		Duration("spec.analysis.minEvidence", a.MinEvidence, &s.Judge.MinEvidence),
 	)
 	if start := a.Startup; start != nil {
 		err = errors.Join(
 			err,
 			Duration("spec.analysis.startup.for", start.For, &s.Judge.Startup.For),
-			fraction("spec.analysis.startup.tolerate", start.Tolerate, &s.Judge.Startup.Tolerate),
+			fraction("spec.analysis.startup.tolerate", start.Tolerate, fromZero(90), &s.Judge.Startup.Tolerate),
 		)
 	}
 	return err
@@ -107,7 +107,7 @@ func (s Settings) ForStep(a *v1alpha1.StepAnalysis, field string) (Settings, err
 	if a.OnInconclusive != "" {
 		s.OnInconclusive = a.OnInconclusive
 	}
-	err := fraction(field+".analysis.tolerance", a.Tolerance, &s.Judge.Tolerance)
+	err := fraction(field+".analysis.tolerance", a.Tolerance, aboveZero(50), &s.Judge.Tolerance)
 	if invalid := s.Judge.Validate(); invalid != nil {
 		err = errors.Join(err, fmt.Errorf("%s.analysis.%w", field, invalid))
 	}
@@ -122,7 +122,7 @@ func (s *Settings) addLimits(a *v1alpha1.Analysis) error {
 	}
 	if a.MinSuccessRate != "" {
 		var rate float64
-		if err := fraction("spec.analysis.minSuccessRate", a.MinSuccessRate, &rate); err != nil {
+		if err := fraction("spec.analysis.minSuccessRate", a.MinSuccessRate, aboveZero(100), &rate); err != nil {
 			return err
 		}
 		if err := s.add("spec.analysis.minSuccessRate", judge.MinSuccessRate(rate), consecutiveFailureLimit); err != nil {
@@ -161,16 +161,26 @@ func (s *Settings) add(field string, l judge.Limit, consecutiveFailureLimit int3
 	return nil
 }
 
+// bounds are those that judge.Config sets too, in the unit of the fields, which an error of the
+// judge does not know.
+type bounds struct {
+	zero bool
+	most float64
+}
+
+func aboveZero(most float64) bounds { return bounds{most: most} }
+func fromZero(most float64) bounds  { return bounds{zero: true, most: most} }
+
 // fraction overwrites out when the value is set.
 func fraction[T interface {
 	~string
-	Fraction() (float64, error)
-}](field string, value T, out *float64,
+	Fraction(zero bool, most float64) (float64, error)
+}](field string, value T, within bounds, out *float64,
 ) error {
 	if value == "" {
 		return nil
 	}
-	f, err := value.Fraction()
+	f, err := value.Fraction(within.zero, within.most)
 	if err != nil {
 		return fmt.Errorf("%s: %w", field, err)
 	}

@@ -3,6 +3,7 @@
 package settings_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,36 @@ func TestAMistakeNamesItsField(t *testing.T) {
 	}
 	if _, err := s.ForStep(&v1alpha1.StepAnalysis{Tolerance: "99pp"}, "spec.strategy.steps[3]"); err == nil || !strings.HasPrefix(err.Error(), "spec.strategy.steps[3].analysis.tolerance") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What a user is told to write has to be what the schema of the field takes: 1% and not 0.01.
+func TestTheBoundsOfTheJudgeAreSaidInTheUnitOfTheField(t *testing.T) {
+	startUp := func(tolerate string) *v1alpha1.Analysis {
+		return &v1alpha1.Analysis{Startup: &v1alpha1.Startup{Tolerate: v1alpha1.PercentagePoints(tolerate)}}
+	}
+	for _, tt := range []struct {
+		field, unit string
+		analysis    func(share string) *v1alpha1.Analysis
+		most        float64
+		zero        bool
+	}{
+		{"maxFalseRollback", "%", func(s string) *v1alpha1.Analysis { return &v1alpha1.Analysis{MaxFalseRollback: v1alpha1.Percent(s)} }, 50, false},
+		{"maxBadPromotion", "%", func(s string) *v1alpha1.Analysis { return &v1alpha1.Analysis{MaxBadPromotion: v1alpha1.Percent(s)} }, 50, true},
+		{"minSuccessRate", "%", func(s string) *v1alpha1.Analysis { return &v1alpha1.Analysis{MinSuccessRate: v1alpha1.Percent(s)} }, 100, false},
+		{"tolerance", "pp", func(s string) *v1alpha1.Analysis { return &v1alpha1.Analysis{Tolerance: v1alpha1.PercentagePoints(s)} }, 50, false},
+		{"startup.tolerate", "pp", startUp, 90, true},
+	} {
+		for share, wanted := range map[float64]bool{0: tt.zero, 0.0001: true, tt.most: true, tt.most + 0.0001: false} {
+			text := strconv.FormatFloat(share, 'f', -1, 64) + tt.unit
+			_, err := settings.Of(tt.analysis(text))
+			if (err == nil) != wanted {
+				t.Errorf("%s: %s: %v", tt.field, text, err)
+			}
+			if err != nil && share <= 100 && !strings.HasSuffix(err.Error(), strconv.FormatFloat(tt.most, 'f', -1, 64)+tt.unit) {
+				t.Errorf("%s: %s: the error %q does not end with the most that can be written", tt.field, text, err)
+			}
+		}
 	}
 }
 

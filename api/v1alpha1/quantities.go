@@ -34,9 +34,10 @@ func (d Duration) Parse() (time.Duration, error) {
 // +kubebuilder:validation:MaxLength=9
 type Percent string
 
-// Fraction returns the share between 0 and 1. The error names the value and the format.
-func (p Percent) Fraction() (float64, error) {
-	return parseShare(string(p), "%")
+// Fraction returns the share between 0 and 1. It has to be at most a number of hundredths, and
+// above 0 unless zero is allowed. The error names the value and, in percent, what to write.
+func (p Percent) Fraction(zero bool, most float64) (float64, error) {
+	return shareWithin(string(p), "%", zero, most)
 }
 
 // PercentagePoints is a difference between two percentages such as "0.5pp".
@@ -45,9 +46,23 @@ func (p Percent) Fraction() (float64, error) {
 // +kubebuilder:validation:MaxLength=10
 type PercentagePoints string
 
-// Fraction returns the difference between 0 and 1. The error names the value and the format.
-func (p PercentagePoints) Fraction() (float64, error) {
-	return parseShare(string(p), "pp")
+// Fraction returns the difference between 0 and 1. It has to be at most a number of points, and
+// above 0 unless zero is allowed. The error names the value and, in points, what to write.
+func (p PercentagePoints) Fraction(zero bool, most float64) (float64, error) {
+	return shareWithin(string(p), "pp", zero, most)
+}
+
+func shareWithin(s, unit string, zero bool, most float64) (float64, error) {
+	v, err := parseShare(s, unit)
+	switch {
+	case err != nil:
+		return 0, err
+	case zero && v > most/100:
+		return 0, fmt.Errorf("%q is out of range: write 0%s to %v%s", s, unit, most, unit)
+	case !zero && (v == 0 || v > most/100):
+		return 0, fmt.Errorf("%q is out of range: write more than 0%s and at most %v%s", s, unit, most, unit)
+	}
+	return v, nil
 }
 
 func parseShare(s, unit string) (float64, error) {

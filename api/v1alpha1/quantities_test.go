@@ -23,16 +23,40 @@ func TestDurationsAreThoseOfGatewayAPI(t *testing.T) {
 
 func TestSharesAreBetweenNothingAndAll(t *testing.T) {
 	for in, want := range map[Percent]float64{"0%": 0, "1%": 0.01, "99.5%": 0.995, "100%": 1} {
-		if got, err := in.Fraction(); err != nil || got != want {
+		if got, err := in.Fraction(true, 100); err != nil || got != want {
 			t.Errorf("%s: %v %v", in, got, err)
 		}
 	}
-	if got, err := PercentagePoints("0.5pp").Fraction(); err != nil || got != 0.005 {
+	if got, err := PercentagePoints("0.5pp").Fraction(false, 0.5); err != nil || got != 0.005 {
 		t.Errorf("0.5pp: %v %v", got, err)
 	}
 	for _, bad := range []Percent{"", "1", "%", "101%", "-1%", "NaN%", "Inf%", "1pp"} {
-		if _, err := bad.Fraction(); err == nil {
+		if _, err := bad.Fraction(true, 100); err == nil {
 			t.Errorf("%q is accepted", string(bad))
+		}
+	}
+}
+
+func TestASharePastItsBoundsIsRefusedInItsOwnUnit(t *testing.T) {
+	for _, tt := range []struct {
+		share interface {
+			Fraction(zero bool, most float64) (float64, error)
+		}
+		zero bool
+		want string
+	}{
+		{Percent("50%"), false, ""},
+		{Percent("0%"), true, ""},
+		{Percent("0%"), false, `"0%" is out of range: write more than 0% and at most 50%`},
+		{Percent("50.0001%"), true, `"50.0001%" is out of range: write 0% to 50%`},
+		{PercentagePoints("60pp"), false, `"60pp" is out of range: write more than 0pp and at most 50pp`},
+	} {
+		got := ""
+		if _, err := tt.share.Fraction(tt.zero, 50); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.share, got, tt.want)
 		}
 	}
 }
@@ -45,8 +69,8 @@ func FuzzQuantities(f *testing.F) {
 		if d, err := Duration(s).Parse(); err == nil && d < 0 {
 			t.Errorf("%q is negative: %v", s, d)
 		}
-		for _, parse := range []func() (float64, error){Percent(s).Fraction, PercentagePoints(s).Fraction} {
-			if x, err := parse(); err == nil && !(x >= 0 && x <= 1) {
+		for _, parse := range []func(bool, float64) (float64, error){Percent(s).Fraction, PercentagePoints(s).Fraction} {
+			if x, err := parse(true, 100); err == nil && !(x >= 0 && x <= 1) {
 				t.Errorf("%q is %v", s, x)
 			}
 		}

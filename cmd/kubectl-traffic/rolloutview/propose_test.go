@@ -77,7 +77,7 @@ func TestAProposalDetectsWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range p.Steps {
-		got, err := v1alpha1.PercentagePoints(plan[i].MinDetectableEffect).Fraction()
+		got, err := v1alpha1.PercentagePoints(plan[i].MinDetectableEffect).Fraction(true, 100)
 		if err != nil || !s.Detects || got > .005 {
 			t.Errorf("step %d: %q, %v", i, plan[i].MinDetectableEffect, err)
 		}

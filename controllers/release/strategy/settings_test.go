@@ -66,13 +66,13 @@ func TestEveryFieldOfTheAnalysisReachesTheJudge(t *testing.T) {
 // What slipped past the schema still must not be guessed.
 func TestABadFieldIsNamed(t *testing.T) {
 	for field, change := range map[string]func(*v1alpha1.RolloutSpec){
-		"spec.progressDeadline":             func(s *v1alpha1.RolloutSpec) { s.ProgressDeadline = "soon" },
-		"spec.strategy.steps: is empty":     func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps = nil },
-		"spec.strategy.steps[1].hold":       func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].Hold = "-5s" },
-		"spec.analysis.maxFalseRollback":    func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{MaxFalseRollback: "NaN%"} },
-		"spec.analysis.tolerance":           func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{Tolerance: "0.5%"} },
-		"spec.analysis.minSuccessRate":      func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{MinSuccessRate: "101%"} },
-		"spec.analysis.minSuccessRate: min": func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{MinSuccessRate: "0%"} },
+		"spec.progressDeadline":              func(s *v1alpha1.RolloutSpec) { s.ProgressDeadline = "soon" },
+		"spec.strategy.steps: is empty":      func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps = nil },
+		"spec.strategy.steps[1].hold":        func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].Hold = "-5s" },
+		"spec.analysis.maxFalseRollback":     func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{MaxFalseRollback: "NaN%"} },
+		"spec.analysis.tolerance":            func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{Tolerance: "0.5%"} },
+		"spec.analysis.minSuccessRate":       func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{MinSuccessRate: "101%"} },
+		`spec.analysis.minSuccessRate: "0%"`: func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{MinSuccessRate: "0%"} },
 		"spec.analysis.maxLatency[0].max": func(s *v1alpha1.RolloutSpec) {
 			s.Analysis = &v1alpha1.Analysis{MaxLatency: []v1alpha1.LatencyLimit{{Quantile: "p99", Max: "x"}}}
 		},

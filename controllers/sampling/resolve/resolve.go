@@ -146,7 +146,7 @@ func comparison(c *v1alpha1.Comparison) (*Comparison, error) {
 	if c.Tolerance == "" {
 		return resolved, nil
 	}
-	tolerance, err := c.Tolerance.Fraction()
+	tolerance, err := c.Tolerance.Fraction(false, 50)
 	if err != nil {
 		return nil, fmt.Errorf("tolerance: %w", err)
 	}

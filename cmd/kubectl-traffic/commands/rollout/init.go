@@ -73,7 +73,7 @@ func (i *initiation) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := v1alpha1.PercentagePoints(i.tolerance).Fraction(); err != nil {
+	if _, err := v1alpha1.PercentagePoints(i.tolerance).Fraction(false, 50); err != nil {
 		return cli.UsageErrorf("--tolerance: %w", err)
 	}
 	api, namespace, err := i.cluster.Connect()
@@ -142,7 +142,7 @@ func (i *initiation) find(ctx context.Context, api client.Client, key client.Obj
 func (i *initiation) traffic(ctx context.Context, service client.ObjectKey) (now rolloutview.Traffic, why string, err error) {
 	if i.perSecond > 0 {
 		now.PerSecond = i.perSecond
-		now.FailureRate, err = v1alpha1.Percent(i.failureRate).Fraction()
+		now.FailureRate, err = v1alpha1.Percent(i.failureRate).Fraction(true, 100)
 		if err != nil {
 			return now, "", cli.UsageErrorf("--failure-rate: %w", err)
 		}

@@ -4,17 +4,17 @@ package v1alpha1
 
 // Analysis sets when evidence is good enough to go on and bad enough to roll back.
 type Analysis struct {
-	// maxFalseRollback is the highest probability, per release, that a canary which fails
-	// no more often than stable is rolled back by the comparison, however often Serin
-	// looks. It holds as long as requests fail independently, or in groups of at most
-	// maxCorrelatedFailures. Lower is more careful and needs more requests to find a bad
-	// version. Default 1%.
+	// maxFalseRollback is the highest probability, per release, that a canary which fails no
+	// more often than stable is rolled back by the comparison, however often Serin looks. It
+	// holds as long as requests fail independently, or in groups of at most
+	// maxCorrelatedFailures. A lower value is more careful and needs more requests to find a
+	// bad version. More than 0%, at most 50%. Default 1%.
 	// +optional
 	// +kubebuilder:default="1%"
 	MaxFalseRollback Percent `json:"maxFalseRollback,omitempty"`
 
-	// tolerance is how many percentage points more often than stable the canary
-	// may fail before users would call it worse. Default 0.5pp.
+	// tolerance is how many percentage points more often than stable the canary may fail
+	// before it counts as worse. More than 0pp, at most 50pp. Default 0.5pp.
 	// +optional
 	// +kubebuilder:default="0.5pp"
 	Tolerance PercentagePoints `json:"tolerance,omitempty"`
@@ -28,15 +28,14 @@ type Analysis struct {
 	// +kubebuilder:validation:Maximum=1000000000
 	MinRequests *int32 `json:"minRequests,omitempty"`
 
-	// minSuccessRate is the lowest share of the canary's requests that must
-	// succeed, whatever stable does; a response with a status of 500 or more is a
-	// failure. It is measured for every 100 requests of a step. When unset there
-	// is no absolute limit.
+	// minSuccessRate is the lowest share of the canary's requests that must succeed, whatever
+	// stable does; a response with a status of 500 or more is a failure. Each measurement takes
+	// at least 100 requests of a step. More than 0%. When unset, there is no absolute limit.
 	// +optional
 	MinSuccessRate Percent `json:"minSuccessRate,omitempty"`
 
-	// maxLatency are upper limits for quantiles of the canary's latency, measured
-	// for every 100 requests of a step. When unset there are none.
+	// maxLatency are upper limits for quantiles of the canary's latency. Each measurement takes
+	// at least 100 requests of a step. When unset, there are none.
 	// +optional
 	// +listType=map
 	// +listMapKey=quantile
@@ -44,7 +43,7 @@ type Analysis struct {
 	MaxLatency []LatencyLimit `json:"maxLatency,omitempty"`
 
 	// consecutiveFailureLimit is how many measurements in a row must miss one of the absolute
-	// limits (minSuccessRate, maxLatency) before the release is rolled back. The
+	// limits (minSuccessRate, maxLatency) before the release is rolled back, 1 to 100. The
 	// comparison with stable does not use it. Default 3.
 	// +optional
 	// +kubebuilder:default=3
@@ -68,9 +67,9 @@ type Analysis struct {
 	// +kubebuilder:default=Hold
 	OnConclusive ConclusivePolicy `json:"onConclusive,omitempty"`
 
-	// maxBadPromotion is the highest probability, per release, that a canary which
-	// fails more often than stable by tolerance or more is promoted before the end of
-	// its steps. Default 1%.
+	// maxBadPromotion is the highest probability, per release, that a canary which fails more
+	// often than stable by tolerance or more is promoted before the end of its steps. At most
+	// 50%; with 0%, none is promoted early. Default 1%.
 	// +optional
 	// +kubebuilder:default="1%"
 	MaxBadPromotion Percent `json:"maxBadPromotion,omitempty"`
@@ -87,8 +86,8 @@ type Analysis struct {
 	Startup *Startup `json:"startup,omitempty"`
 
 	// maxCorrelatedFailures is the largest number of requests that fail or succeed together, as
-	// those of one user or one batch do. The comparison then counts groups of that
-	// size as one, which needs more requests. When unset, it is estimated from the
+	// those of one user or one batch do, 1 to 10000. The comparison then counts a group of that
+	// size as one request, so that it needs more requests. When unset, it is estimated from the
 	// requests of stable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -119,14 +118,14 @@ type Analysis struct {
 
 // Startup sets how much is tolerated while a canary warms up.
 type Startup struct {
-	// for is the length of the warm-up, counted from the canary's first request, at most
-	// 10m. No step ends during the warm-up. Default 15s.
+	// for is the length of the warm-up, counted from the canary's first request, 0s to 10m. No
+	// step ends during the warm-up. Default 15s.
 	// +optional
 	// +kubebuilder:default="15s"
 	For Duration `json:"for,omitempty"`
 
-	// tolerate is how many percentage points more often than stable the canary may fail
-	// during the warm-up. Default 25pp.
+	// tolerate is how many percentage points more often than stable the canary may fail during
+	// the warm-up, 0pp to 90pp. Default 25pp.
 	// +optional
 	// +kubebuilder:default="25pp"
 	Tolerate PercentagePoints `json:"tolerate,omitempty"`
@@ -136,7 +135,7 @@ type Startup struct {
 // unset keeps the value of spec.analysis.
 type StepAnalysis struct {
 	// tolerance is how many percentage points more often than stable the canary may
-	// fail in this step.
+	// fail in this step. More than 0pp, at most 50pp.
 	// +optional
 	Tolerance PercentagePoints `json:"tolerance,omitempty"`
 

@@ -66,10 +66,10 @@ type AnalysisResultStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Metrics []MetricResult `json:"metrics,omitempty"`
 
-	// recordings are what was measured and judged in the latest releases, by
+	// recordings are what was measured and judged in the latest releases, keyed by
 	// "<revision>.<Unix seconds at which the release began>": lines of JSON, compressed by
-	// gzip, in base64. "kubectl traffic rollout record" prints them. It is a map, so that
-	// a new recording is written without the others.
+	// gzip, in base64. "kubectl traffic rollout record" prints them. They are a map, so that a
+	// new recording can be written without the others.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=20
 	Recordings map[string]Recording `json:"recordings,omitempty"`
@@ -101,8 +101,8 @@ type MetricResult struct {
 	// +kubebuilder:validation:Minimum=0
 	Missing int32 `json:"missing"`
 
-	// message says why the latest measurement is missing. It contains no text of the
-	// measured system. Empty when the measurement is there.
+	// message says why the latest measurement is missing. It contains no text from the measured
+	// system. Empty when the measurement is there.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
@@ -116,24 +116,23 @@ type MetricResult struct {
 
 // Measurement is one measurement.
 type Measurement struct {
-	// time that the measurement is about; of a window, its end.
+	// time that the measurement is about; for a window, its end.
 	// +required
 	Time metav1.MicroTime `json:"time"`
 
-	// value is the number, of a metric that is not compared.
+	// value is the number that was measured, for a metric that is not compared.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Value string `json:"value,omitempty"`
 
-	// canary is what was counted of the canary in the window, of a metric that is
-	// compared.
+	// canary is what was counted of the canary in the window, for a metric that is compared.
 	// +optional
 	Canary *ArmCount `json:"canary,omitempty"`
 	// stable is what was counted of stable in the same window.
 	// +optional
 	Stable *ArmCount `json:"stable,omitempty"`
 
-	// reason says in one CamelCase word why there is no value. Empty when there is.
+	// reason says in one CamelCase word why there is no value. Empty when there is one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Reason string `json:"reason,omitempty"`

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnalysisTemplate is a set of metrics that Rollouts of its namespace can use. Its
-// queries of a Prometheus are confined to that namespace.
+// AnalysisTemplate is a set of metrics that Rollouts in its namespace can use. Its Prometheus
+// queries are confined to that namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=serin
@@ -31,10 +31,10 @@ type AnalysisTemplateList struct {
 	Items           []AnalysisTemplate `json:"items"`
 }
 
-// ClusterAnalysisTemplate is a set of metrics that Rollouts of every namespace can use.
-// Its queries are trusted: to keep a release to its own namespace, have it in the query
-// by an argument with field: Namespace. Secrets and Jobs are those of the namespace of
-// the Rollout.
+// ClusterAnalysisTemplate is a set of metrics that Rollouts in every namespace can use. Its
+// queries are trusted and not confined: to limit a query to the namespace of the release, use
+// an argument with field: Namespace in it. Secrets and Jobs are those of the namespace of the
+// Rollout.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=serin
@@ -60,8 +60,8 @@ type ClusterAnalysisTemplateList struct {
 
 // AnalysisTemplateSpec is what to measure.
 type AnalysisTemplateSpec struct {
-	// args are values that the metrics refer to as {{args.NAME}}. A Rollout can replace
-	// each of them, and has to give a value to those that have none.
+	// args are values that the metrics refer to as {{args.NAME}}. A Rollout can replace those
+	// with a value, and has to give one to those with neither value, field nor secretKeyRef.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -77,8 +77,8 @@ type AnalysisTemplateSpec struct {
 	Metrics []Metric `json:"metrics"`
 }
 
-// MetricArgument is a value that metrics refer to as {{args.NAME}}. Without value, field and
-// secretKeyRef, each use of the template has to give one.
+// MetricArgument is a value that metrics refer to as {{args.NAME}}. If it has neither value,
+// field nor secretKeyRef, each Rollout that uses the template has to give a value.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.value) ? 1 : 0) + (has(self.field) ? 1 : 0) + (has(self.secretKeyRef) ? 1 : 0) <= 1",message="value, field and secretKeyRef exclude each other; keep one of them"
 type MetricArgument struct {
@@ -94,11 +94,11 @@ type MetricArgument struct {
 	// +kubebuilder:validation:MaxLength=256
 	Value *string `json:"value,omitempty"`
 
-	// field takes the value from the release: Name, Namespace or Service of the
-	// Rollout; StableService, CanaryService, StableRevision or CanaryRevision; or
-	// ArmService or ArmRevision, those of the version that is being measured: of the
-	// canary, and in a comparison of each of both. The revision is the value of the
-	// label pod-template-hash of its pods.
+	// field takes the value from the release: Name, Namespace or Service of the Rollout;
+	// StableService, CanaryService, StableRevision or CanaryRevision; or ArmService or
+	// ArmRevision, which are those of the version that is being measured: the canary, and in a
+	// comparison each of the two versions in turn. A revision is the value of the label
+	// pod-template-hash of the version's pods.
 	// +optional
 	Field ReleaseField `json:"field,omitempty"`
 
@@ -185,8 +185,8 @@ type Metric struct {
 	Provider MetricProvider `json:"provider"`
 }
 
-// InlineMetric is a Metric in a Rollout. It has the providers that need no account
-// elsewhere; the others are used by a template.
+// InlineMetric is a Metric in a Rollout. It has only the providers that need no account
+// elsewhere; use a template for the others.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.compare) == (has(self.provider.prometheus) && has(self.provider.prometheus.counters))",message="compare: belongs to provider.prometheus.counters; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.compare) || self.provider.type == 'job' ? !has(self.min) && !has(self.max) : has(self.min) || has(self.max)",message="min, max: a plain number needs one or both of them, and a comparison or a job none; add or remove them"
@@ -194,8 +194,8 @@ type Metric struct {
 type InlineMetric struct {
 	MetricSettings `json:",inline"`
 
-	// provider says where and what to measure. Those that need an account elsewhere
-	// are used by a template.
+	// provider says where and what to measure. Providers that need an account elsewhere
+	// can be used in templates only.
 	// +required
 	Provider InlineProvider `json:"provider"`
 }
@@ -226,36 +226,36 @@ type MetricSettings struct {
 	// +optional
 	Compare *Comparison `json:"compare,omitempty"`
 
-	// interval from one measurement to the next, 5s to 1h. A comparison needs at most
-	// 50s: drift within longer windows is not shared by both versions. Default 30s.
+	// interval is the time from one measurement to the next, 5s to 1h. For a comparison it is
+	// at most 50s: within longer windows, drift would not affect both versions alike. Default
+	// 30s.
 	// +optional
 	// +kubebuilder:default="30s"
 	Interval Duration `json:"interval,omitempty"`
 
-	// consecutiveFailureLimit is how many measurements in a row must be outside min and
-	// max before the release is rolled back. A missing measurement is not counted, and
-	// does not interrupt the row. A comparison does not use it. Default 3, and 1 for a
-	// job.
+	// consecutiveFailureLimit is how many measurements in a row must be outside min and max
+	// before the release is rolled back, 1 to 100. A missing measurement neither counts nor
+	// interrupts the row. A comparison does not use it. Default 3, and 1 for a job.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	ConsecutiveFailureLimit *int32 `json:"consecutiveFailureLimit,omitempty"`
 
-	// minSamples is how many numbers must have been measured in a step before the step can
-	// end. A comparison uses spec.analysis.minRequests instead. Default 1.
+	// minSamples is how many numbers must have been measured in a step before the step can end,
+	// 1 to 1000. A comparison uses spec.analysis.minRequests instead. Default 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MinSamples *int32 `json:"minSamples,omitempty"`
 
-	// dryRun, when true, measures and reports without influence on the release. Default
-	// false.
+	// dryRun, when true, measures and reports the metric without any influence on the release.
+	// Default false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// Decimal is a number such as "0.99" or "-5". It is a text so that it means the same
-// everywhere.
+// Decimal is a number such as "0.99" or "-5". It is a string, so that every client reads the
+// same number.
 //
 // +kubebuilder:validation:Pattern=`^-?[0-9]{1,15}(\.[0-9]{1,9})?$`
 // +kubebuilder:validation:MaxLength=26
@@ -271,17 +271,17 @@ type Comparison struct {
 	// +kubebuilder:validation:Enum=Fewer;More
 	Better Direction `json:"better,omitempty"`
 
-	// weight of this metric's evidence among all that are compared: the evidence of a
-	// release is the mean by weight. The comparison by Serin's own proxies has the
-	// weight 10. Default 10.
+	// weight of this metric's evidence, 1 to 100: the evidence of a release is the weighted
+	// mean of all that is compared. The failures of the requests, which Serin compares in any
+	// case, have the weight 10, and their latency 5. Default 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
 
-	// tolerance is how many percentage points worse than stable the canary may be.
-	// When unset, that of spec.analysis.
+	// tolerance is how many percentage points worse than stable the canary may be. More than
+	// 0pp, at most 50pp. When unset, that of spec.analysis applies.
 	// +optional
 	Tolerance PercentagePoints `json:"tolerance,omitempty"`
 }

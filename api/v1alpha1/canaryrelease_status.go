@@ -85,7 +85,7 @@ type CanaryHelmRelease struct {
 	// +kubebuilder:validation:Minimum=0
 	AdoptedRevision int32 `json:"adoptedRevision,omitempty"`
 
-	// upgradeTries is how often Helm was called for the adoption in progress. Each call is
+	// upgradeTries is how many times Helm was called for the adoption in progress. Each call is
 	// counted before it is made, so that an interrupted one counts too.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -140,7 +140,7 @@ type CanaryWorkload struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// handedOver is whether the Deployment has taken the canary's pods over.
+	// handedOver is true when the Deployment has adopted the canary's pods.
 	// +optional
 	HandedOver bool `json:"handedOver,omitempty"`
 
@@ -153,16 +153,16 @@ type CanaryWorkload struct {
 
 // CanaryServiceStatus is how the traffic of one Service is shared.
 type CanaryServiceStatus struct {
-	// service is its name.
+	// service is the name of the Service.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// programmed is whether every proxy serves by the weights below.
+	// programmed is true when every proxy serves the weights below.
 	// +required
 	Programmed bool `json:"programmed"`
 
-	// proxies are the pods that share the traffic.
+	// proxies is the number of pods that share the traffic.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Proxies int32 `json:"proxies,omitempty"`
@@ -174,20 +174,20 @@ type CanaryServiceStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Ports []CanaryPortStatus `json:"ports,omitempty"`
 
-	// traffic counts what both versions answered recently, as the proxies counted it.
-	// Unset while that is not known, and when no port of the Service speaks HTTP.
+	// traffic counts what both versions answered recently, as the proxies counted it. Unset
+	// while that is not known, and when no port of the Service speaks HTTP.
 	// +optional
 	Traffic *CanaryTraffic `json:"traffic,omitempty"`
 }
 
-// CanaryTraffic is what both versions of a Service answered in one length of time, with
-// the live weights.
+// CanaryTraffic is what both versions of a Service answered in one period, with the live
+// weights.
 type CanaryTraffic struct {
-	// endedAt is the end of the time that was counted.
+	// endedAt is the end of the period.
 	// +required
 	EndedAt metav1.MicroTime `json:"endedAt"`
 
-	// seconds is the length of that time, at most 60.
+	// seconds is the length of the period, 1 to 60.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Seconds int32 `json:"seconds"`
@@ -201,7 +201,7 @@ type CanaryTraffic struct {
 	Canary CanaryCounts `json:"canary"`
 }
 
-// CanaryCounts count answers over HTTP, calls of gRPC among them, on all ports.
+// CanaryCounts count answers over HTTP, gRPC included, on all ports.
 type CanaryCounts struct {
 	// requests is the number of requests that were answered. Answers with a client error,
 	// such as 404, are not failures.
@@ -217,7 +217,7 @@ type CanaryCounts struct {
 
 // CanaryPortStatus is how the traffic of one port is shared.
 type CanaryPortStatus struct {
-	// port is its number and transport, such as "80/TCP".
+	// port is the number and transport of the port, such as "80/TCP".
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	Port string `json:"port"`
@@ -237,7 +237,7 @@ type CanaryDelegationStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
-	// programmed is whether weight is still live, and no other weight is requested.
+	// programmed is true while weight is still live and no other weight is requested.
 	// +required
 	Programmed bool `json:"programmed"`
 }

@@ -78,16 +78,16 @@ type CanaryReleaseSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.path: can't be changed; delete this CanaryRelease and create one for the other sub-chart"
 	Path string `json:"path,omitempty"`
 
-	// config is YAML of the values to try, merged over the values of the release at path
-	// as `helm upgrade --reuse-values -f` would. At most 64 KiB. Users who may read the
-	// CanaryRelease can read it: use configFrom for values that are secret. When it is
-	// changed, the canary is removed and made anew.
+	// config holds the values to try, as YAML. They are merged over the values of the release
+	// at path as `helm upgrade --reuse-values -f` would merge them. At most 64 KiB. Users who
+	// may read the CanaryRelease can read them: use configFrom for secret values. When config
+	// is changed, the canary is removed and made anew.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
 	Config string `json:"config,omitempty"`
 
-	// configFrom names the Secret that has this YAML, instead of config.
+	// configFrom names the Secret that holds this YAML, instead of config.
 	// +optional
 	ConfigFrom *CanaryConfigSource `json:"configFrom,omitempty"`
 
@@ -101,13 +101,13 @@ type CanaryReleaseSpec struct {
 	Services []CanaryService `json:"services,omitempty"`
 
 	// resources of the container of each proxy that shares the traffic. A quantity that is
-	// unset is the operator's.
+	// unset is the one that the operator gives to its proxies.
 	// +optional
 	Resources *splitv1.ProxyResources `json:"resources,omitempty"`
 
-	// replicas is the number of pods of each of the canary's workloads. When unset, the
-	// share of the largest weight in the replicas of the release's Deployment, rounded up,
-	// at least 1. For an adoption, the canary gets as many as the Deployment has.
+	// replicas is the number of pods of each of the canary's workloads, 1 to 10000. When unset,
+	// it is the largest weight's share of the replicas of the release's Deployment, rounded up,
+	// at least 1. For an adoption, the canary gets as many pods as the Deployment has.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
@@ -207,16 +207,16 @@ type CanarySecretKey struct {
 
 // CanaryService says how much of the traffic of one Service goes to the canary.
 type CanaryService struct {
-	// service is the name of a Service in the same namespace that selects pods of the
-	// canary.
+	// service is the name of a Service in the same namespace that selects pods of the canary.
+	// At most 56 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=56
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Service string `json:"service"`
 
-	// ports are those that send traffic to the canary. When empty, every port sends it 1
-	// %. Otherwise a port that is not named sends it nothing.
+	// ports are those that send traffic to the canary. When empty, each port of the Service sends
+	// it 1 %. Otherwise a port that is not named sends it nothing.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -231,9 +231,10 @@ type CanaryPort struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
 
-	// protocol is what clients speak on the port. When unset, what the Service says: by
-	// the transport and the appProtocol of the port, else by its name. HTTP is shared
-	// request by request, HTTPS and TCP connection by connection, UDP session by session.
+	// protocol is what clients speak on the port: HTTP, HTTPS, TCP or UDP. When unset, it is
+	// what the Service says, by the transport and the appProtocol of the port, else by its
+	// name. HTTP is shared request by request, HTTPS and TCP connection by connection, UDP
+	// session by session.
 	// +optional
 	Protocol CanaryProtocol `json:"protocol,omitempty"`
 

@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterMetricProvider is a system of metrics that Rollouts of many namespaces share.
-// A metric that names it by providerRef has no address and no credentials of its own:
-// only cluster admins and the operator know them.
+// ClusterMetricProvider is a metrics system that Rollouts of many namespaces share. A metric
+// that names it by providerRef has no address and no credentials of its own: only cluster
+// admins and the operator know them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=serin
@@ -35,7 +35,7 @@ type ClusterMetricProviderList struct {
 	Items           []ClusterMetricProvider `json:"items"`
 }
 
-// ClusterMetricProviderSpec is where a system of metrics is and who may use it.
+// ClusterMetricProviderSpec is where a metrics system is and who may use it.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.address) || !(self.type in ['prometheus', 'graphite', 'influxDB'])",message="address: this type has no default; add it"
 // +kubebuilder:validation:XValidation:rule="has(self.credentialsRef) || self.type in ['prometheus', 'graphite']",message="credentialsRef: this type needs credentials; add it"
@@ -46,26 +46,29 @@ type ClusterMetricProviderSpec struct {
 	// +kubebuilder:validation:Enum=prometheus;datadog;cloudWatch;newRelic;graphite;influxDB
 	Type ProviderType `json:"type"`
 
-	// address of the system. When unset, datadog, cloudWatch and newRelic have a default.
-	// It may be an address that the chart closes to tenants, such as one in
-	// outbound.deniedHosts or outbound.deniedCIDRs.
+	// address of the system. When unset, datadog, cloudWatch and newRelic have a default; the
+	// other types need one. It may be an address that the chart closes to tenants, such as one
+	// in outbound.deniedHosts or outbound.deniedCIDRs.
 	// +optional
 	Address URL `json:"address,omitempty"`
 
-	// credentialsRef names a Secret in the namespace of the operator, with the keys that
-	// the type needs in a metric. The Secret names the host of the address in its
-	// annotation serin.dev/allowed-hosts, and the operator must be allowed to read it.
+	// credentialsRef names a Secret in the namespace of the operator, with the keys that a
+	// metric of this type needs. The annotation serin.dev/allowed-hosts of the Secret has to
+	// name the host of the address, and the operator must be allowed to read the Secret
+	// (outbound.providerSecrets of the chart). Required unless the type is prometheus or
+	// graphite.
 	// +optional
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 
-	// namespaceSelector chooses the namespaces whose Rollouts may use it, by their
-	// labels. When unset, all.
+	// namespaceSelector chooses, by their labels, the namespaces whose Rollouts may use the
+	// system. When unset, all may.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// namespaceLabel is the label that each selector of a tenant's PromQL gets, with the
-	// namespace of the Rollout as its value. Queries of a ClusterAnalysisTemplate are
-	// sent as they are. Default namespace.
+	// namespaceLabel is the label to which Serin confines the PromQL of a tenant: each selector
+	// gets it, with the namespace of the Rollout as its value. Queries of a
+	// ClusterAnalysisTemplate are sent as they are. Only for the type prometheus. Default
+	// namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`

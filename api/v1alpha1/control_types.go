@@ -8,8 +8,8 @@ import (
 
 // Control is what a user decides about the release of one revision.
 type Control struct {
-	// revision is the one in status.canary.revision that the decision is about. It
-	// is never carried out for another one.
+	// revision is the value of status.canary.revision that the decision is about. It is never
+	// carried out for another revision.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -22,9 +22,9 @@ type Control struct {
 	// +required
 	Action ControlAction `json:"action"`
 
-	// stepIndex is the step that Promote or Skip ends, counted from 0 like
-	// status.step.index. A decision about an earlier step does nothing; one about a
-	// later step waits. When unset, it is the step in progress.
+	// stepIndex is the step that Promote or Skip ends, counted from 0 like status.step.index. A
+	// decision about an earlier step has no effect; one about a later step waits. When unset,
+	// it is the step in progress.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
@@ -67,11 +67,11 @@ type ControlStatus struct {
 	// +required
 	Control Control `json:"control"`
 
-	// seenAt is when.
+	// seenAt is when Serin saw it.
 	// +required
 	SeenAt metav1.MicroTime `json:"seenAt"`
 
-	// ignored says why nothing was done.
+	// ignored says why the decision had no effect.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Ignored string `json:"ignored,omitempty"`

@@ -17,12 +17,12 @@ type Hook struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// when the hook is called: BeforeRelease (before the canary exists),
-	// BeforeStep (before the weight of each step is requested), Gate (while a
-	// step with until: Manual waits), BeforePromotion (before all traffic goes to the
-	// canary) or AfterRelease (with the outcome; nothing waits for it). The others
-	// wait for a status of 200 to 299; 403 refuses for good and rolls back, 202 and
-	// 425 mean "not yet", and anything else is tried again.
+	// when the hook is called: BeforeRelease (before the canary exists), BeforeStep (before the
+	// weight of each step is requested), Gate (while a step with until: Manual waits),
+	// BeforePromotion (before all traffic goes to the canary) or AfterRelease (with the
+	// outcome; nothing waits for it). At all other times the release waits for a status of 200
+	// to 299; 403 refuses for good and rolls back, 202 and 425 mean "not yet", and anything
+	// else is tried again.
 	// +required
 	When HookTime `json:"when"`
 
@@ -30,8 +30,8 @@ type Hook struct {
 	// +required
 	Endpoint Endpoint `json:"endpoint"`
 
-	// timeout after which a hook that blocks and never approved rolls the release
-	// back. When unset, it is called for ever.
+	// timeout is how long a hook that blocks may take to approve before the release is rolled
+	// back, counted from the first call. When unset or zero, it is called until it answers.
 	// +optional
 	Timeout Duration `json:"timeout,omitempty"`
 }
@@ -153,11 +153,11 @@ type HookStatus struct {
 	// +kubebuilder:validation:Enum=Called;Approved;Refused;TimedOut
 	Answer HookAnswer `json:"answer"`
 
-	// calledAt is when the question was put first.
+	// calledAt is when the hook was first called.
 	// +required
 	CalledAt metav1.MicroTime `json:"calledAt"`
 
-	// message says how the last attempt ended. It contains no text of the endpoint.
+	// message says how the last attempt ended. It contains no text from the endpoint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
@@ -174,10 +174,10 @@ const (
 	HookTimedOut HookAnswer = "TimedOut"
 )
 
-// PendingNotification is sent until its endpoint takes it. Its identity stays the
-// same when it is sent again.
+// PendingNotification is a notification that is sent until its endpoint accepts it. Its
+// identity stays the same when it is sent again.
 type PendingNotification struct {
-	// id is unique for the event and the endpoint.
+	// id is unique to the event and the endpoint.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	ID string `json:"id"`
@@ -200,7 +200,7 @@ type PendingNotification struct {
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`
 
-	// summary of the step, where the event has one: "2/3".
+	// step is the summary of the step, where the event has one: "2/3".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Step string `json:"step,omitempty"`

@@ -36,23 +36,23 @@ type MetricProvider struct {
 
 	BasicProviders `json:",inline"`
 
-	// datadog measures by a query of Datadog's metrics.
+	// datadog measures with a query of Datadog's metrics.
 	// +optional
 	Datadog *DatadogQuery `json:"datadog,omitempty"`
 
-	// cloudWatch measures by a metric or an expression of Amazon CloudWatch.
+	// cloudWatch measures with an expression of Amazon CloudWatch.
 	// +optional
 	CloudWatch *CloudWatchQuery `json:"cloudWatch,omitempty"`
 
-	// newRelic measures by a query in NRQL.
+	// newRelic measures with a query in NRQL.
 	// +optional
 	NewRelic *NewRelicQuery `json:"newRelic,omitempty"`
 
-	// graphite measures by a target of Graphite.
+	// graphite measures with a target of Graphite.
 	// +optional
 	Graphite *GraphiteQuery `json:"graphite,omitempty"`
 
-	// influxDB measures by a query in Flux.
+	// influxDB measures with a query in Flux.
 	// +optional
 	InfluxDB *InfluxDBQuery `json:"influxDB,omitempty"`
 }
@@ -83,15 +83,16 @@ type BasicProviders struct {
 	// +optional
 	ProviderRef *MetricProviderReference `json:"providerRef,omitempty"`
 
-	// trafficMetrics measures by Serin's own proxies. It needs a router that has them.
+	// trafficMetrics is what Serin measures of the canary's requests in any case: by its own
+	// proxies with the router nginx, and by the TrafficMetrics API with any other router.
 	// +optional
 	TrafficMetrics *TrafficMetricsQuery `json:"trafficMetrics,omitempty"`
 
-	// prometheus measures by PromQL.
+	// prometheus measures with PromQL.
 	// +optional
 	Prometheus *PrometheusQuery `json:"prometheus,omitempty"`
 
-	// web measures by a number in the JSON of any HTTP endpoint.
+	// web reads a number from the JSON of any HTTP endpoint.
 	// +optional
 	Web *WebQuery `json:"web,omitempty"`
 
@@ -141,17 +142,18 @@ type MetricProviderReference struct {
 // +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
 type URL string
 
-// TrafficMetricsQuery chooses what Serin's own proxies have counted of the canary since
-// the last measurement.
+// TrafficMetricsQuery chooses what Serin has measured of the canary's requests since the last
+// measurement: by its own proxies with the router nginx, and by the TrafficMetrics API with any
+// other router.
 type TrafficMetricsQuery struct {
-	// quantity is SuccessRate, a fraction from 0 to 1, or P50, P90 or P99 of the
-	// latency in seconds, rounded up to a bound of the proxy's histogram.
+	// quantity is SuccessRate, a fraction from 0 to 1, or P50, P90 or P99 of the latency in
+	// seconds, rounded up to a bound of the histogram.
 	// +required
 	// +kubebuilder:validation:Enum=SuccessRate;P50;P90;P99
 	Quantity TrafficQuantity `json:"quantity"`
 }
 
-// TrafficQuantity is what Serin's own proxies count.
+// TrafficQuantity is what Serin measures of requests.
 type TrafficQuantity string
 
 // Quantities of traffic.
@@ -162,7 +164,7 @@ const (
 	QuantityP99         TrafficQuantity = "P99"
 )
 
-// PrometheusQuery measures at a Prometheus, or what speaks its API. Arguments can be in
+// PrometheusQuery measures with a Prometheus, or what speaks its API. Arguments can be in
 // the values of label matchers with = and !=, and nowhere else.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.query) != has(self.counters)",message="query, counters: needs exactly one of them; remove or add one"
@@ -179,8 +181,8 @@ type PrometheusQuery struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query,omitempty"`
 
-	// range has the query evaluated over a stretch of time, of which one number is
-	// made. A gap in it is missing data. When unset, the query is evaluated once.
+	// range evaluates the query over a period and reduces the points to one number. A gap in
+	// them is missing data. When unset, the query is evaluated once.
 	// +optional
 	Range *QueryRange `json:"range,omitempty"`
 
@@ -188,8 +190,8 @@ type PrometheusQuery struct {
 	// +optional
 	Counters *CounterQuery `json:"counters,omitempty"`
 
-	// maxAge is how old a sample may be, and at least four times the scrape interval
-	// for counters. Default 2m.
+	// maxAge is the greatest age of a sample. For counters, set it to at least four times the
+	// scrape interval. Default 2m.
 	// +optional
 	// +kubebuilder:default="2m"
 	MaxAge Duration `json:"maxAge,omitempty"`
@@ -200,17 +202,17 @@ type PrometheusQuery struct {
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
-// QueryRange is a length of time that ends now.
+// QueryRange is a period that ends now.
 type QueryRange struct {
-	// over is its length, at most 1000 steps.
+	// over is the length of the period, 1 to 1000 times step.
 	// +required
 	Over Duration `json:"over"`
 
-	// step is the distance of its points, at least 1s.
+	// step is the time between two points, at least 1s.
 	// +required
 	Step Duration `json:"step"`
 
-	// reduce says which number the points give: Last, Min, Max or Mean.
+	// reduce says which number is made of the points: Last, Min, Max or Mean.
 	// +required
 	// +kubebuilder:validation:Enum=Last;Min;Max;Mean
 	Reduce string `json:"reduce"`
@@ -243,21 +245,21 @@ type CounterQuery struct {
 	Latency string `json:"latency,omitempty"`
 }
 
-// WebQuery measures by a number in the JSON of any HTTP endpoint.
+// WebQuery reads a number from the JSON of any HTTP endpoint.
 type WebQuery struct {
 	// url that is called with GET. Arguments can be in its path and its query.
 	// +required
 	URL URL `json:"url"`
 
-	// jsonPath leads to the number, such as {.data.value}. A text that is a number
-	// counts as one.
+	// jsonPath leads to the number, such as {.data.value}. A string that holds a number counts
+	// as one.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	JSONPath string `json:"jsonPath"`
 
-	// headers of the request. Arguments can be in their values; at most one of each
-	// can be from a Secret.
+	// headers of the request, at most 8. Arguments can be in their values; at most one in each
+	// value can be from a Secret.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -292,8 +294,8 @@ type JobQuery struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template runtime.RawExtension `json:"template"`
 
-	// repeat runs a Job at each interval, when true. Default false: one for each
-	// step.
+	// repeat, when true, runs a Job at each interval, which must then be 1m or more. Default
+	// false: one Job for each step.
 	// +optional
 	Repeat bool `json:"repeat,omitempty"`
 }
@@ -315,7 +317,7 @@ type DatadogQuery struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// window is the length of time before now that the query covers, such as 5m.
+	// window is the length of time before now that the query covers, 1m to 6h.
 	// Default 5m.
 	// +optional
 	// +kubebuilder:default="5m"
@@ -350,13 +352,13 @@ type CloudWatchQuery struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Expression string `json:"expression"`
 
-	// period is the length of time that each point covers. It must be a multiple of 1m.
-	// Default 1m.
+	// period is the length of time that each point covers. It must be a multiple of 1m, and at
+	// most as long as window. Default 1m.
 	// +optional
 	// +kubebuilder:default="1m"
 	Period Duration `json:"period,omitempty"`
 
-	// window is the length of time before now that the expression covers, such as 10m.
+	// window is the length of time before now that the expression covers, 1m to 6h.
 	// Default 10m.
 	// +optional
 	// +kubebuilder:default="10m"
@@ -419,7 +421,7 @@ type GraphiteQuery struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Target string `json:"target"`
 
-	// window is the length of time before now that is rendered, such as 5m. Default 5m.
+	// window is the length of time before now that is rendered, 1m to 6h. Default 5m.
 	// +optional
 	// +kubebuilder:default="5m"
 	Window Duration `json:"window,omitempty"`
@@ -454,8 +456,8 @@ type InfluxDBQuery struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// maxAge is the greatest age of the newest row, such as 5m. An older row is missing
-	// data. Default 5m.
+	// maxAge is the greatest age of the newest row, 1m to 6h. An older row is missing data.
+	// Default 5m.
 	// +optional
 	// +kubebuilder:default="5m"
 	MaxAge Duration `json:"maxAge,omitempty"`

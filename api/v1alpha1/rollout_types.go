@@ -61,10 +61,9 @@ type RolloutSpec struct {
 	WorkloadRef WorkloadReference `json:"workloadRef,omitzero"`
 
 	// services are two Services that you keep yourself, with their pods, instead of a
-	// workloadRef: traffic moves from the one to the other. A release begins when
-	// the canary's Service has ready pods that were not released before. To release
-	// the next version, name the promoted Service as stable and another one as
-	// canary.
+	// workloadRef: traffic moves from one to the other. A release begins when the canary's
+	// Service has ready pods that were not released before. To release the next version, name
+	// the promoted Service as stable and another one as canary.
 	// +optional
 	Services *ServicePair `json:"services,omitempty"`
 
@@ -79,36 +78,35 @@ type RolloutSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.service: can't be changed; delete this Rollout and create one for the other Service"
 	Service string `json:"service"`
 
-	// configuration makes the contents of ConfigMaps and Secrets part of a version:
-	// their changes are released step by step too, and each version keeps its own
-	// content, which it has again after a rollback. It needs a workloadRef. When
-	// unset, a change of a ConfigMap or Secret reaches the pods of both versions, as
-	// it does without Serin.
+	// configuration makes the contents of ConfigMaps and Secrets part of a version: changes of
+	// them are released step by step too, and each version keeps its own content, which a
+	// rollback restores. It needs a workloadRef. When unset, a change of a ConfigMap or Secret
+	// reaches the pods of both versions, as it does without Serin.
 	// +optional
 	Configuration *Configuration `json:"configuration,omitempty"`
 
-	// router chooses what moves the traffic. When unset, the operator's default
-	// is used. A router that the operator does not offer is refused in the
-	// condition TrafficRouted; another one is never used in its place. With none,
-	// no proxy takes the traffic: the canary gets the share of its pods among all
-	// pods behind the root Service, and with BlueGreen that Service selects the pods
-	// of one version.
+	// router is what moves the traffic: nginx (Serin's own proxies), gatewayAPI or istio
+	// (routes of a gateway or mesh), smi (a service mesh that serves TrafficSplits) or none.
+	// With none, the canary gets the share of its pods among all pods behind the root Service,
+	// and with BlueGreen that Service selects the pods of one version. When unset, the
+	// operator's default is used. A router that the operator does not offer is refused, as the
+	// condition TrafficRouted then says; no other one is used in its place.
 	// +optional
 	Router RouterName `json:"router,omitempty"`
 
-	// routeRefs are routes of yours, in the same namespace, in which the router
-	// gatewayAPI or istio replaces the root Service by the versions while a release is
-	// in progress. They are restored afterwards. When empty, such a router makes a
-	// route for the root Service, which a mesh follows. Other routers refuse them.
+	// routeRefs name routes of yours, in the same namespace, at most 16. While a release is in
+	// progress, the router gatewayAPI or istio replaces the root Service in them by the
+	// versions; afterwards it restores them. When empty, such a router makes a route for the
+	// root Service, which a mesh follows. Other routers refuse them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	RouteRefs []RouteReference `json:"routeRefs,omitempty"`
 
-	// sessionAffinity keeps clients, by a cookie, on the version that they met first, for
-	// as long as it has a weight above 0 and the release lasts. Weights are then the
-	// shares of new clients. Only the router nginx offers it. When unset, each request is
-	// drawn independently.
+	// sessionAffinity keeps clients, by a cookie, on the version that answered them first, as
+	// long as the release lasts and that version has a weight above 0. Weights are then the
+	// shares of new clients. Only the router nginx offers it. When unset, each request is drawn
+	// independently.
 	// +optional
 	SessionAffinity *SessionAffinity `json:"sessionAffinity,omitempty"`
 
@@ -147,16 +145,16 @@ type RolloutSpec struct {
 	// +optional
 	Control *Control `json:"control,omitempty"`
 
-	// hooks are HTTP endpoints that are called before the release goes on, and notified
-	// how it ended.
+	// hooks are HTTP endpoints, at most 8, that are called before the release goes on, or
+	// notified how it ended.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Hooks []Hook `json:"hooks,omitempty"`
 
-	// notifications are HTTP endpoints that are notified about the release. They never
-	// hold it up.
+	// notifications are HTTP endpoints, at most 8, that are notified about the release. They
+	// never hold it up.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -177,13 +175,12 @@ type RolloutSpec struct {
 	// +kubebuilder:default="10m"
 	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
 
-	// rollbackWindow lets the latest promoted versions come back without steps. When
-	// unset, every change takes the steps.
+	// rollbackWindow lets a Rollout return to one of its latest promoted versions without
+	// steps. When unset, every change takes the steps.
 	// +optional
 	RollbackWindow *RollbackWindow `json:"rollbackWindow,omitempty"`
 
-	// historyLimit is how many ended releases status.history keeps.
-	// Default 10.
+	// historyLimit is how many ended releases status.history keeps, 1 to 20. Default 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
@@ -191,35 +188,35 @@ type RolloutSpec struct {
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
-// RollbackWindow says which versions may come back without steps.
+// RollbackWindow says which versions a Rollout may return to without steps.
 type RollbackWindow struct {
-	// revisions is how many of the latest promoted versions may come back without
-	// steps: a template that is one of theirs gets all traffic as soon as its pods are
-	// available. With 0, every change takes the steps.
+	// revisions is how many of the latest promoted versions the Rollout may return to without
+	// steps, 0 to 10: a template that equals one of theirs gets all traffic as soon as its pods
+	// are available. With 0, every change takes the steps.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Revisions int32 `json:"revisions"`
 }
 
-// ServicePair are the Services of two versions, in the namespace of the Rollout.
+// ServicePair names the Services of two versions, in the namespace of the Rollout.
 //
 // +kubebuilder:validation:XValidation:rule="self.stable != self.canary",message="spec.services: stable and canary must be two Services; name another one"
 type ServicePair struct {
-	// stable is the Service that has the traffic.
+	// stable is the Service that has the traffic when a release begins.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Stable string `json:"stable"`
 
-	// canary is the Service that gets it step by step.
+	// canary is the Service to which the traffic moves step by step.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Canary string `json:"canary"`
 }
 
-// RouteKind is a kind of routes.
+// RouteKind is the kind of a route.
 //
 // +kubebuilder:validation:Enum=HTTPRoute;GRPCRoute;TCPRoute;TLSRoute;UDPRoute;VirtualService
 type RouteKind string
@@ -228,7 +225,8 @@ type RouteKind string
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.section) || self.kind == 'VirtualService'",message="spec.routeRefs: only a VirtualService has sections; remove section"
 type RouteReference struct {
-	// kind of the route.
+	// kind of the route: HTTPRoute, GRPCRoute, TCPRoute, TLSRoute or UDPRoute for the router
+	// gatewayAPI, VirtualService for istio.
 	// +required
 	Kind RouteKind `json:"kind"`
 
@@ -239,8 +237,8 @@ type RouteReference struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// section is the name of the one HTTP route of a VirtualService that is changed. When
-	// unset, every HTTP route that sends requests to the root Service is changed.
+	// section is the name of the single HTTP route within a VirtualService that is changed.
+	// When unset, every HTTP route in it that sends requests to the root Service is changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[^,:/\s]+$`
@@ -314,14 +312,15 @@ const (
 
 // SessionAffinity is how clients stay with a version.
 type SessionAffinity struct {
-	// cookieName is the name of the cookie. The app must not use it.
+	// cookieName is the name of the cookie: a letter followed by letters, digits and _, at most
+	// 64 characters. The app must not use a cookie of that name.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]{0,63}$`
 	// +kubebuilder:validation:MaxLength=64
 	CookieName string `json:"cookieName"`
 
-	// maxAge is how long a client stays: whole seconds from 1s to 8760h. When unset, a
-	// client stays for as long as its browser keeps session cookies.
+	// maxAge is how long a client stays with its version: whole seconds from 1s to 8760h. When
+	// unset, a client stays for as long as its browser keeps session cookies.
 	// +optional
 	MaxAge Duration `json:"maxAge,omitempty"`
 }
@@ -339,8 +338,8 @@ type Configuration struct {
 	// +kubebuilder:validation:MaxItems=2
 	Kinds []ConfigurationKind `json:"kinds"`
 
-	// except are objects whose changes reach all pods at once, as they do without Serin:
-	// feature flags, or files that the app reloads by itself.
+	// except names objects, at most 32, whose changes reach all pods at once, as they do
+	// without Serin: feature flags, or files that the app reloads by itself.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -387,9 +386,8 @@ type ConfigurationStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// copy is the name of the immutable object that keeps the content. Where the
-	// workload's template names another copy, the workload was set back to an
-	// earlier version.
+	// copy is the name of the immutable object that keeps the content. If the workload's
+	// template names another copy, the workload was set back to an earlier version.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Copy string `json:"copy"`

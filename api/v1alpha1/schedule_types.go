@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CronExpression names points in time by minute, hour, day of month, month and
-// day of week, such as "0 9 * * MON-FRI", or by one of @hourly, @daily, @weekly,
-// @monthly and @yearly. It is read in a time zone that another field of the same object names.
+// CronExpression is a recurring time: minute, hour, day of month, month and day of week, such
+// as "0 9 * * MON-FRI", or one of @hourly, @daily, @weekly, @monthly and @yearly. It is read in
+// a time zone that another field of the same object names.
 //
 // +kubebuilder:validation:Pattern=`^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|[-0-9A-Za-z*/,?]+( +[-0-9A-Za-z*/,?]+){4})$`
 // +kubebuilder:validation:MaxLength=128
@@ -24,23 +24,23 @@ type Schedule struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// windows are the times at which releases may begin and traffic may grow. When unset,
-	// both may happen at any time.
+	// windows are the periods in which releases may begin and traffic may grow, at most 16.
+	// When unset, both may happen at any time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Windows []Window `json:"windows,omitempty"`
 
-	// freezes are times at which no release begins and no traffic grows, even within a
-	// window. When unset, there are none.
+	// freezes are periods in which no release begins and no traffic grows, even within a
+	// window, at most 16. When unset, there are none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Freezes []FreezeWindow `json:"freezes,omitempty"`
 
-	// whenClosed says what a release in progress does outside the windows and within a
-	// freeze: Hold (the default) stays at its weight, Finish goes on to the end. In both
-	// cases no release begins then. A Freeze of the cluster always holds.
+	// whenClosed says what a release in progress does outside the windows and within a freeze:
+	// Hold (the default) stays at its weight, Finish goes on to the end. In either case no
+	// release begins. A Freeze of the cluster always holds.
 	// +optional
 	// +kubebuilder:default=Hold
 	WhenClosed ClosedPolicy `json:"whenClosed,omitempty"`
@@ -59,28 +59,28 @@ const (
 	ClosedFinish ClosedPolicy = "Finish"
 )
 
-// Window is a time that comes again and again.
+// Window is a recurring period.
 type Window struct {
-	// start is when it begins, as a cron expression. Where clocks are set forward
-	// over it, it begins at the time of the change; where they are set back, it
-	// begins once, at the first of the two times.
+	// start is when it begins, as a cron expression. A start that falls into the hour that
+	// daylight saving skips moves to the time of the change; one in the hour that is repeated
+	// counts once, at the first of the two times.
 	// +required
 	Start CronExpression `json:"start"`
 
-	// duration is how long it lasts, in elapsed time: a change of the clocks does not make
-	// it longer or shorter.
+	// duration is how long it lasts, in elapsed time: daylight saving does not make it
+	// longer or shorter. More than zero.
 	// +required
 	Duration Duration `json:"duration"`
 }
 
-// FreezeWindow is a time that comes again and again, in which nothing moves.
+// FreezeWindow is a recurring period in which nothing moves.
 type FreezeWindow struct {
 	// start is when it begins, as a cron expression.
 	// +required
 	Start CronExpression `json:"start"`
 
-	// duration is how long it lasts, in elapsed time: a change of the clocks does not make
-	// it longer or shorter.
+	// duration is how long it lasts, in elapsed time: daylight saving does not make it
+	// longer or shorter. More than zero.
 	// +required
 	Duration Duration `json:"duration"`
 
@@ -159,8 +159,8 @@ type FreezeSpec struct {
 	// +optional
 	Recurring *RecurringFreeze `json:"recurring,omitempty"`
 
-	// namespaceSelector chooses the namespaces by their labels. When unset or empty,
-	// all of them.
+	// namespaceSelector chooses the namespaces by their labels. When unset or empty, the Freeze
+	// applies to all of them.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
@@ -181,8 +181,7 @@ type FreezeStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// nextChangeTime is when InForce changes by itself. When unset, no such time is
-	// known.
+	// nextChangeTime is when InForce next changes by itself. When unset, no such time is known.
 	// +optional
 	NextChangeTime *metav1.Time `json:"nextChangeTime,omitempty"`
 }
@@ -201,7 +200,7 @@ const (
 	ReasonEnded Reason = "Ended"
 )
 
-// RecurringFreeze is when a freeze comes again.
+// RecurringFreeze is a recurring period in which nothing moves.
 type RecurringFreeze struct {
 	// timeZone is a name of the IANA time zone database in which start is read.
 	// Default "UTC".
@@ -215,8 +214,8 @@ type RecurringFreeze struct {
 	// +required
 	Start CronExpression `json:"start"`
 
-	// duration is how long it lasts, in elapsed time: a change of the clocks does not make
-	// it longer or shorter.
+	// duration is how long it lasts, in elapsed time: daylight saving does not make it
+	// longer or shorter. More than zero.
 	// +required
 	Duration Duration `json:"duration"`
 }

@@ -14,9 +14,9 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions explain the state: Ready, Progressing, TrafficRouted,
-	// AnalysisPassed and Paused, and the abnormal ones Reconciling and Stalled
-	// that exist only while they are true.
+	// conditions explain the state: Ready, Progressing, TrafficRouted, AnalysisPassed and
+	// Paused, and the abnormal ones Unguarded, Reconciling and Stalled, which exist only while
+	// they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -41,8 +41,8 @@ type RolloutStatus struct {
 	// +optional
 	Weight *WeightStatus `json:"weight,omitempty"`
 
-	// decision is the verdict on the canary's revision, once there is one. It
-	// sticks until the workload's template changes.
+	// decision is what was decided about the canary's revision. Unset before that. It holds
+	// until the workload's template changes.
 	// +optional
 	Decision *Decision `json:"decision,omitempty"`
 
@@ -62,22 +62,22 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxItems=20
 	Interventions []Intervention `json:"interventions,omitempty"`
 
-	// hooks are the questions that were put to hooks in the release in progress.
+	// hooks are the calls to hooks in the release in progress, with their answers.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Hooks []HookStatus `json:"hooks,omitempty"`
 
-	// notifications are those that were not taken by their endpoints yet, oldest
-	// first.
+	// notifications are those that their endpoints have not accepted yet, oldest first.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Notifications []PendingNotification `json:"notifications,omitempty"`
 
-	// configuration is what spec.configuration has made part of a version last.
+	// configuration lists the ConfigMaps and Secrets whose content spec.configuration last made
+	// part of a version.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -85,14 +85,14 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Configuration []ConfigurationStatus `json:"configuration,omitempty"`
 
-	// dispersion is what was learned of how the requests of stable fail together, in
-	// a compact form that only Serin reads. The next release begins with it.
+	// dispersion is what Serin has learned about how far requests to stable fail together, in a
+	// compact form that only Serin reads. The next release begins with it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Dispersion string `json:"dispersion,omitempty"`
 
-	// nextTransitionTime is when the release goes on if nothing else happens.
-	// Unset when it waits for something other than time.
+	// nextTransitionTime is when the release goes on if nothing else happens. Unset when it
+	// waits for something other than time.
 	// +optional
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
 
@@ -106,13 +106,13 @@ type RolloutStatus struct {
 
 // VersionStatus describes one version of the workload.
 type VersionStatus struct {
-	// revision is the pod-template-hash of the version's pods. Of a CanaryRelease, it is
-	// a digest of its content, and "helm-N" for stable.
+	// revision is the pod-template-hash of the version's pods. For a CanaryRelease, it is a
+	// digest of its content, and "helm-N" for stable.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`
 
-	// service that reaches the version. Only set where spec.services names it.
+	// service is the Service that leads to the version. Only set with spec.services.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service,omitempty"`
@@ -154,9 +154,9 @@ type StepStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	Summary string `json:"summary"`
 
-	// weight of the step in percent: what is requested of the router once the pods for
-	// it are available. When the steps are edited, the release goes on at this weight
-	// or the nearest lower one.
+	// weight of the step in percent, which is requested from the router once the pods for it
+	// are available. When the steps are edited, the release goes on at this weight or the
+	// nearest lower one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -177,8 +177,8 @@ type StepStatus struct {
 	// +optional
 	PreparedAt *metav1.MicroTime `json:"preparedAt,omitempty"`
 
-	// interruptedAt is when a programmed step lost pods or its weight. It has the
-	// progress deadline to have both again.
+	// interruptedAt is when a programmed step lost its pods or its weight. The release is
+	// rolled back if both are not back within spec.progressDeadline.
 	// +optional
 	InterruptedAt *metav1.MicroTime `json:"interruptedAt,omitempty"`
 
@@ -186,23 +186,22 @@ type StepStatus struct {
 	// +optional
 	PassedAt *metav1.MicroTime `json:"passedAt,omitempty"`
 
-	// analysisSkipped is whether a user skipped the analysis of the step (action Skip).
+	// analysisSkipped is true when a user skipped the analysis of the step (action Skip).
 	// +optional
 	AnalysisSkipped bool `json:"analysisSkipped,omitempty"`
 
-	// failureAccepted is whether a user decided to begin the step although the
-	// analysis had failed.
+	// failureAccepted is true when a user decided to begin the step although the analysis had
+	// failed.
 	// +optional
 	FailureAccepted bool `json:"failureAccepted,omitempty"`
 
-	// holdoutUntil is set once the canary was promoted ahead of time: the weight of
-	// the last step is 95 from then on, and stable keeps the rest until this, the time
-	// at which the step would have ended.
+	// holdoutUntil is set when the canary is promoted ahead of time: it is when the last step
+	// would have ended. Until then the canary has a weight of 95, and stable keeps the rest.
 	// +optional
 	HoldoutUntil *metav1.MicroTime `json:"holdoutUntil,omitempty"`
 
-	// holdoutFrom is the weight that the last step had then: when it is edited, the
-	// release goes on at the new one.
+	// holdoutFrom is the weight that the last step had in spec.strategy when the canary was
+	// promoted ahead of time. If that weight is edited, the release goes on at the new one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -220,27 +219,27 @@ type StepStatus struct {
 
 // WeightStatus is the canary's share of the traffic in percent.
 type WeightStatus struct {
-	// requested is the weight that Serin requested of the router last.
+	// requested is the weight that Serin last requested from the router.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Requested int32 `json:"requested"`
 
-	// matches are the HTTPRouteGroups that Serin requested of the router. Unset
-	// when all requests are split.
+	// matches are the HTTPRouteGroups that Serin last requested from the router. Unset when all
+	// requests are split.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Matches []string `json:"matches,omitempty"`
 
-	// observed is the weight that the router reported as programmed last.
+	// observed is the weight that the router last reported as programmed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Observed *int32 `json:"observed,omitempty"`
 
-	// since is when observed, equal to requested, was first reported. Unset
-	// while the weight is changing. Only traffic after it is compared.
+	// since is when the router first reported the requested weight as programmed. Unset while
+	// the weight is changing. Only traffic after it is compared.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
 }
@@ -283,7 +282,8 @@ type Decision struct {
 	// +required
 	Time metav1.MicroTime `json:"time"`
 
-	// handedOver is whether the promoted version was given to the workload, where no ReplicaSet says so.
+	// handedOver is true once the promoted version was handed over to the workload, if no
+	// ReplicaSet records that.
 	// +optional
 	HandedOver bool `json:"handedOver,omitempty"`
 
@@ -323,9 +323,9 @@ type AnalysisStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Threshold string `json:"threshold,omitempty"`
 
-	// promotionEvidence is the evidence of the present step that the canary fails no more
-	// often than stable by spec.analysis.tolerance or more, as a decimal number. Only
-	// in the last step, and only where spec.analysis.onConclusive is Promote.
+	// promotionEvidence is the evidence, in the present step, that the canary does not fail
+	// more often than stable by spec.analysis.tolerance or more, as a decimal number. Only in
+	// the last step, and only where spec.analysis.onConclusive is Promote.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	PromotionEvidence string `json:"promotionEvidence,omitempty"`
@@ -369,8 +369,8 @@ type AnalysisStatus struct {
 	// +optional
 	LastWindowEnd *metav1.MicroTime `json:"lastWindowEnd,omitempty"`
 
-	// lastValueAt is when the last number of your metrics became known that was judged
-	// while no traffic could be measured.
+	// lastValueAt is the time of the last number of your metrics that was judged while no
+	// traffic could be measured.
 	// +optional
 	LastValueAt *metav1.MicroTime `json:"lastValueAt,omitempty"`
 
@@ -387,15 +387,15 @@ type HistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`
 
-	// outcome is Promoted, RolledBack, Superseded, or Deployed for a version that
-	// came up without steps: the first one, one of a workload that was scaled to
-	// zero, or one that was rolled out bypassing Serin.
+	// outcome is Promoted, RolledBack, Superseded, or Deployed for a version that came up
+	// without steps: the first one, one of a workload that was scaled to zero, or one that was
+	// rolled out bypassing Serin.
 	// +required
 	// +kubebuilder:validation:Enum=Promoted;RolledBack;Superseded;Deployed
 	Outcome string `json:"outcome"`
 
-	// reason is that of the decision that ended the release, if one did: the reason of
-	// status.decision.
+	// reason is the reason of the decision that ended the release, as in status.decision. Unset
+	// when no decision ended it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`

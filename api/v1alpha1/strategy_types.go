@@ -36,7 +36,8 @@ type Strategy struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(s, has(s.matches) ? 0 : 1).isSorted()",message="spec.strategy.steps: steps with matches must come before those without, since they show the new version to fewer users; move them to the front"
 	Steps []Step `json:"steps,omitempty"`
 
-	// ramp raises the weight evenly, instead of steps.
+	// ramp raises the weight in equal intervals, by a number of points or by a factor, instead
+	// of steps.
 	// +optional
 	Ramp *Ramp `json:"ramp,omitempty"`
 
@@ -53,9 +54,10 @@ type Strategy struct {
 	// +kubebuilder:default=RollBack
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 
-	// rollBackOver spreads a rollback evenly over a time, for versions that need
-	// their caches warm. A version without any available pod loses its traffic at
-	// once. When unset or zero, every rollback is at once.
+	// rollBackOver is the time over which a rollback lowers the canary's weight, in ten equal
+	// parts, so that the stable version can warm its caches. A canary without any available
+	// pod, and one that only gets requests that match, loses its traffic at once. When unset or
+	// zero, so does every canary.
 	// +optional
 	RollBackOver Duration `json:"rollBackOver,omitempty"`
 }
@@ -111,23 +113,23 @@ type Step struct {
 	// +optional
 	Until StepEnd `json:"until,omitempty"`
 
-	// at is a cron expression in the time zone of spec.schedule. The step waits for the
-	// first time that it names after the end of the previous step. When unset, the step
-	// begins at once.
+	// at is a cron expression in the time zone of spec.schedule. The step begins at the first
+	// time after the end of the previous step that matches it. When unset, the step begins at
+	// once.
 	// +optional
 	At CronExpression `json:"at,omitempty"`
 
-	// canaryReplicas is how many pods the canary gets in this step, as a number or
-	// as a percentage of the workload's replicas, rounded up. It never gets more than
-	// the workload has. When unset, the share of the weight.
+	// canaryReplicas is how many pods the canary gets in this step: a number from 1, or 1% to
+	// 100% of the workload's replicas, rounded up. It never gets more than the workload has.
+	// When unset, the canary gets the share of its weight.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	CanaryReplicas *intstr.IntOrString `json:"canaryReplicas,omitempty"`
 
-	// matches name HTTPRouteGroups in the same namespace. Only requests that match
-	// one of them are split by weight; all others go to stable. When unset, all
-	// requests are split. A router that can't match is refused.
+	// matches name HTTPRouteGroups in the same namespace, 1 to 8. Only requests that match one
+	// of them are split by weight; all others go to stable. When unset, all requests are split.
+	// A router that can't match is refused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -136,8 +138,8 @@ type Step struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Matches []string `json:"matches,omitempty"`
 
-	// mirror is the percentage of stable's requests that are also sent to the canary,
-	// whose answers are discarded. Mirror only requests that may be carried out twice. A
+	// mirror is the percentage of stable's requests that are also sent to the canary, 1 to 100;
+	// its answers to them are discarded. Mirror only requests that may be carried out twice. A
 	// router that can't mirror is refused. When unset, no request is mirrored.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -157,19 +159,20 @@ type StepEnd string
 // UntilManual waits until a user or a hook lets the release go on.
 const UntilManual StepEnd = "Manual"
 
-// Ramp raises the weight evenly.
+// Ramp raises the weight in equal intervals, by a number of points or by a factor. It makes at
+// most 100 steps.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.by) != has(self.times)",message="spec.strategy.ramp: needs exactly one of by (points) and times (a factor); remove or add one"
 // +kubebuilder:validation:XValidation:rule="self.from <= self.to",message="spec.strategy.ramp: from must not be greater than to; swap them"
 type Ramp struct {
-	// from is the first weight, in percent. Default 1.
+	// from is the first weight in percent, 1 to 100. Default 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	From int32 `json:"from,omitempty"`
 
-	// to is the last weight before the new version is promoted, in percent. Default
+	// to is the last weight in percent before the new version is promoted, 1 to 100. Default
 	// 50.
 	// +optional
 	// +kubebuilder:default=50
@@ -181,14 +184,14 @@ type Ramp struct {
 	// +required
 	Every Duration `json:"every"`
 
-	// by is how many percentage points each weight is above the one before.
+	// by is how many percentage points each weight is above the one before, 1 to 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	By *int32 `json:"by,omitempty"`
 
-	// times is the factor between each weight and the one before, such as "2" or
-	// "1.5". Each weight is at least one point above the one before.
+	// times is the factor between each weight and the one before, from 1 to 99.99, such as "2"
+	// or "1.5". Each weight is at least one point above the one before.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([1-9]|[1-9][0-9])(\.[0-9]{1,2})?$`
 	// +kubebuilder:validation:MaxLength=5
@@ -222,14 +225,14 @@ type BlueGreen struct {
 	// +optional
 	Until StepEnd `json:"until,omitempty"`
 
-	// at is a cron expression in the time zone of spec.schedule: the switch waits for the
-	// next time that it names. When unset, it comes when hold and until allow.
+	// at is a cron expression in the time zone of spec.schedule: the switch waits for the next
+	// time that it matches. When unset, the switch comes when hold and until allow.
 	// +optional
 	At CronExpression `json:"at,omitempty"`
 
-	// scaleDownDelay is how long the old version stays at full size after the
-	// switch, so that the way back is one write. The analysis watches the new
-	// version during that time. Default 30s.
+	// scaleDownDelay is how long the old version stays at full size after the switch, so that a
+	// rollback is one write. The analysis watches the new version during that time. Default
+	// 30s.
 	// +optional
 	// +kubebuilder:default="30s"
 	ScaleDownDelay Duration `json:"scaleDownDelay,omitempty"`

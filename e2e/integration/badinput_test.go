@@ -75,7 +75,7 @@ func TestTheSchemaRefusesBadInputAndNamesTheField(t *testing.T) {
 		"a probability above 100 %":        {smallest, "service: website", "service: website\n  analysis: {maxFalseRollback: 101%}", "spec.analysis.maxFalseRollback"},
 		"a Service name that is too long":  {smallest, "service: website", "service: " + strings.Repeat("w", 57), "spec.service"},
 		"a Rollout name that is too long":  {smallest, "metadata: {name: website}", "metadata: {name: " + strings.Repeat("w", 53) + "}", "choose a shorter name"},
-		"a split to itself":                {smallestSplit, "website-v2", "website", "can't send traffic to its own root Service; name the Services of the single versions"},
+		"a split to itself":                {smallestSplit, "website-v2", "website", "can't send traffic to its own root Service; name the Services of the individual versions"},
 		"a split with no weight at all":    {strings.ReplaceAll(smallestSplit, "weight: 90", "weight: 0"), "weight: 10", "weight: 0", "at least one weight must be above 0"},
 		"a backend twice":                  {smallestSplit, "website-v2", "website-v1", "spec.backends[1]"},
 		"a split with a fractional weight": {smallestSplit, "weight: 90", "weight: 1.5", "spec.backends[0].weight"},

@@ -30,7 +30,7 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []traffic.Problem {
 				"spec.backends: the weight %d of %q is negative; write 0 or more", b.Weight, b.Service))
 		case b.Service == root:
 			problems = append(problems, traffic.Refuse(splitv1.ReasonInvalid,
-				"spec.backends: %q is the split's own root Service; name the Services of the single versions", b.Service))
+				"spec.backends: %q is the split's own root Service; name the Services of the individual versions", b.Service))
 		case seen[b.Service]:
 			problems = append(problems, traffic.Refuse(splitv1.ReasonInvalid,
 				"spec.backends: %q is named twice; write one backend with the sum of the weights", b.Service))

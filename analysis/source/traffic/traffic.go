@@ -51,7 +51,7 @@ func New(windows Windows, q Quantity, after time.Time) (*Measurer, error) {
 func (m *Measurer) Measure(context.Context, time.Time) (source.Sample, error) {
 	windows, health := m.windows(m.after)
 	if len(windows) == 0 {
-		message := "the proxies have measured nothing since the last time"
+		message := "no traffic was measured since the last measurement"
 		if health.Reason != "" {
 			message += ": " + string(health.Reason)
 		}
@@ -84,7 +84,7 @@ func successRate(windows []analysis.Window) (float64, error) {
 }
 
 func silent() error {
-	return &source.MissingError{Reason: source.NoData, Message: "the canary answered no request since the last time"}
+	return &source.MissingError{Reason: source.NoData, Message: "the canary answered no request since the last measurement"}
 }
 
 // quantile is the lowest bound of the histogram within which that many percent of the
@@ -115,5 +115,5 @@ func quantile(windows []analysis.Window, percent int64) (float64, error) {
 	if bound, found := sum.Bound(percent, total); found {
 		return bound, nil
 	}
-	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the quantile is beyond the last bound of the proxies' histogram"}
+	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the quantile is beyond the last bound of the latency histogram"}
 }

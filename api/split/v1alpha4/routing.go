@@ -52,7 +52,7 @@ type Routing struct {
 	// drawn independently.
 	StickyCookie *StickyCookie `json:"stickyCookie,omitempty"`
 
-	// ports are the rules of single ports of the root Service, by "<number>/<TCP or UDP>".
+	// ports are the rules of individual ports of the root Service, by "<number>/<TCP or UDP>".
 	Ports map[string]PortRouting `json:"ports,omitempty"`
 
 	// proxyPods is how the pods of the split's proxies run. Routers without proxies of their

@@ -20,7 +20,7 @@ type TrafficSplit struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the split that is wanted.
+	// spec is the requested split.
 	// +required
 	Spec TrafficSplitSpec `json:"spec"`
 
@@ -38,9 +38,9 @@ type TrafficSplitList struct {
 	Items           []TrafficSplit `json:"items"`
 }
 
-// TrafficSplitSpec is the split that is wanted.
+// TrafficSplitSpec is the requested split.
 //
-// +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.service != self.service)",message="spec.backends: a split can't send traffic to its own root Service; name the Services of the single versions"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.service != self.service)",message="spec.backends: a split can't send traffic to its own root Service; name the Services of the individual versions"
 // +kubebuilder:validation:XValidation:rule="self.backends.exists(b, b.weight > 0)",message="spec.backends: at least one weight must be above 0, or no request could be answered"
 type TrafficSplitSpec struct {
 	// service is the root Service that clients connect to: its name, or its fully
@@ -63,8 +63,8 @@ type TrafficSplitSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Backends []Backend `json:"backends"`
 
-	// matches limit the split to requests that match at least one of the groups
-	// named. Requests that match none go to the pods that the root Service selects, or to
+	// matches limit the split to requests that match at least one of the groups named, at most
+	// 16. Requests that match none go to the pods that the root Service selects, or to
 	// defaultBackend of the annotation serin.dev/routing. When empty, every request is split.
 	// +optional
 	// +listType=atomic
@@ -81,8 +81,8 @@ type Backend struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Service string `json:"service"`
 
-	// weight is the backend's share relative to the sum of all weights. A whole
-	// number; 0 means no traffic.
+	// weight is the backend's share relative to the sum of all weights: a whole number from 0
+	// to 2147483647. 0 means no traffic.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -142,20 +142,20 @@ type TrafficSplitStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Router string `json:"router,omitempty"`
 
-	// observedRouting is a digest of the annotation serin.dev/routing that the conditions
-	// are about, beside their observedGeneration, which annotations do not change. Absent
-	// when there was none.
+	// observedRouting is a digest of the annotation serin.dev/routing that the conditions are
+	// about, besides their observedGeneration, which annotations do not change. Absent when
+	// there was none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ObservedRouting string `json:"observedRouting,omitempty"`
 
-	// confirmed is what the routes of a gateway or mesh ask for, and since when it is
-	// confirmed. Absent while it is not, and for a router that has none.
+	// confirmed is what the routes of a gateway or mesh ask for, and since when that is
+	// confirmed. Absent while it is not, and for a router that has no routes.
 	// +optional
 	Confirmed *ConfirmedStatus `json:"confirmed,omitempty"`
 
-	// proxies sums up what the router's own proxies say that they serve. Absent for a
-	// router that has none.
+	// proxies sums up what the router's own proxies report that they serve. Absent for a router
+	// that has none.
 	// +optional
 	Proxies *ProxiesStatus `json:"proxies,omitempty"`
 }
@@ -167,15 +167,14 @@ type BackendStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// weight that is live. Where ports have weights of their own, it is the largest of the
+	// weight that is live. If ports have weights of their own, it is the largest of the
 	// backend's weights on any port, so that 0 always means no traffic.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Weight int32 `json:"weight"`
 
-	// ports are the live weights of each port of the root Service that the backend
-	// can take. Absent where no port has weights of its own: then weight is that of all
-	// ports.
+	// ports are the live weights of each port of the root Service that the backend can take.
+	// Absent if no port has weights of its own: then weight applies to all ports.
 	// +optional
 	// +listType=map
 	// +listMapKey=port
@@ -222,7 +221,7 @@ type MirrorStatus struct {
 	Percent int32 `json:"percent"`
 }
 
-// ConfirmedStatus says since when the routes of a gateway or mesh are as wanted.
+// ConfirmedStatus says since when the routes of a gateway or mesh are as requested.
 type ConfirmedStatus struct {
 	// configuration is a digest of what the routes ask for.
 	// +required
@@ -230,7 +229,7 @@ type ConfirmedStatus struct {
 	Configuration string `json:"configuration"`
 
 	// since is when the routes were written and the gateway or mesh had accepted them. Its
-	// proxies may follow a little later.
+	// proxies may apply them a little later.
 	// +required
 	Since metav1.MicroTime `json:"since"`
 }
@@ -254,8 +253,7 @@ type ProxiesStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Configuration string `json:"configuration"`
 
-	// behind are the first of the proxies that do not serve this configuration yet, by
-	// name.
+	// behind names the first proxies, at most 8, that do not serve this configuration yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -279,8 +277,7 @@ type ProxyStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
 
-	// message says why the proxy does not serve the configuration that is wanted, if that
-	// is known.
+	// message says why the proxy does not serve the requested configuration, if that is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

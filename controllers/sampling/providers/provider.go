@@ -33,7 +33,7 @@ type Providers struct {
 	Writer client.Writer
 	// Clock tells when a measurement of the own proxies begins.
 	Clock clock.PassiveClock
-	// Traffic returns the windows of a release, by Serin's own proxies.
+	// Traffic returns the windows of a release.
 	Traffic func(resolve.Release) traffic.Windows
 	// ServiceAccount of the operator, "namespace/name", for messages.
 	ServiceAccount string
@@ -101,7 +101,7 @@ func given[Q any](query func(resolve.Metric) *Q, build func(request, *Q) (source
 
 func buildTraffic(r request, q *v1alpha1.TrafficMetricsQuery) (source.Measurer, error) {
 	if r.Traffic == nil {
-		return nil, errors.New("quantity: this operator measures no proxies; use another provider")
+		return nil, errors.New("quantity: this operator measures no traffic; use another provider")
 	}
 	return traffic.New(r.Traffic(r.metric.Release), traffic.Quantity(q.Quantity), r.Clock.Now())
 }

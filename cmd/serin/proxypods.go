@@ -31,11 +31,11 @@ type proxyPodOptions struct {
 }
 
 func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
-	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "proxies of each TrafficSplit at least, until their Deployment is scaled")
-	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "proxies of each TrafficSplit at most, whatever their load; 0: 10, or --proxy-replicas")
+	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "minimum number of proxies of each TrafficSplit, unless another actor scales their Deployment")
+	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "maximum number of proxies of each TrafficSplit, whatever their load; 0: 10, or --proxy-replicas if that is more")
 	flags.StringVar(&o.autoscaling, "proxy-autoscaling", "auto", "make a HorizontalPodAutoscaler for the proxies of each TrafficSplit: auto (where the cluster serves metrics.k8s.io when the manager starts), true or false")
-	flags.StringVar(&o.pods, "proxy-pods", "", "what else the proxies' pods are to be, as YAML or JSON with priorityClassName, nodeSelector, tolerations and annotations")
-	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean use of CPU that the autoscaler aims at, in percent of the request")
+	flags.StringVar(&o.pods, "proxy-pods", "", "further settings of the proxies' pods, as YAML or JSON with priorityClassName, nodeSelector, tolerations and annotations")
+	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean CPU use that the autoscaler aims at, in percent of the request")
 	flags.StringToStringVar(&o.requests, "proxy-requests", nil, "resources that a proxy requests, such as cpu=50m,memory=96Mi; default: for a few thousand requests a second")
 	flags.StringVar(&o.clusterRole, "proxy-cluster-role", nginx.DefaultClusterRole, "ClusterRole that proxies are bound to, each in its own namespace; the manager needs all of its rights")
 	flags.StringVar(&o.role, "proxy-role", "", "Role, of each namespace with a TrafficSplit, that proxies are bound to instead of a ClusterRole; the manager needs all of its rights")

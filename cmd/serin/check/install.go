@@ -53,9 +53,9 @@ func NewInstallCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the Deployments")
-	flags.StringSliceVar(&o.deployments, "deployment", nil, "Deployment that has to be ready; can be repeated")
+	flags.StringSliceVar(&o.deployments, "deployment", nil, "name of a Deployment that has to be ready; can be repeated")
 	flags.BoolVar(&o.hold, "hold", false, "check that the write that changes a managed Deployment pauses it, by a dry run on the first --deployment")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which what is missing is an error")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for what is missing")
 	return cmd
 }
 

@@ -106,12 +106,12 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the Service that leads to this server")
 	flags.StringVar(&o.service, "service", "", "name of the Service that leads to this server")
 	flags.StringVar(&o.apiService, "api-service", metricsv1.GroupVersion.Version+"."+metricsv1.GroupVersion.Group,
-		"APIService that is told by which authority the server is known, if it leads to the Service; with --certificate-secret")
+		"APIService whose caBundle the server keeps up to date, if it leads to the Service; with --certificate-secret")
 	flags.StringVar(&o.secret, "certificate-secret", "", "Secret, in the namespace, for the certificate that all replicas share; it must exist and may be empty")
 	flags.StringVar(&o.certFile, "tls-cert-file", "", "file of a certificate, instead of --certificate-secret; it is read again when it changes")
 	flags.StringVar(&o.keyFile, "tls-private-key-file", "", "file of the certificate's private key")
 	flags.DurationVar(&o.timeout, "request-timeout", 30*time.Second, "how long an answer may take")
-	flags.DurationVar(&o.leaveAfter, "shutdown-delay", 5*time.Second, "how long to go on serving after a stop was asked for")
+	flags.DurationVar(&o.leaveAfter, "shutdown-delay", 5*time.Second, "how long to go on serving after a request to stop")
 }
 
 func (o *options) run(ctx context.Context) error {

@@ -36,11 +36,11 @@ func (o *sourceOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.server.Address, "prometheus-address", "", "URL of the Prometheus, such as http://prometheus.monitoring:9090")
 	flags.StringVar(&o.server.CAFile, "prometheus-ca-file", "", "file with certificates that verify the one of the Prometheus; those of the system when empty")
 	flags.StringVar(&o.server.TokenFile, "prometheus-token-file", "", "file with the bearer token to send to the Prometheus")
-	flags.StringVar(&o.server.CertFile, "prometheus-cert-file", "", "file with the certificate to show to the Prometheus")
+	flags.StringVar(&o.server.CertFile, "prometheus-cert-file", "", "file with the client certificate to present to the Prometheus")
 	flags.StringVar(&o.server.KeyFile, "prometheus-key-file", "", "file with the key of that certificate")
 	flags.StringVar(&o.profile, "prometheus-profile", "", "data plane whose metrics the Prometheus has: "+strings.Join(prometheus.Names(), ", "))
 	flags.StringVar(&o.profileFile, "prometheus-profile-file", "", "file with a profile of your own, such as a mounted ConfigMap")
-	flags.DurationVar(&o.scrapeInterval, "prometheus-scrape-interval", 15*time.Second, "how often the Prometheus scrapes; a window has to be twice as long")
+	flags.DurationVar(&o.scrapeInterval, "prometheus-scrape-interval", 15*time.Second, "how often the Prometheus scrapes; a window has to be at least twice as long")
 }
 
 // newScrapeSource reads Serin's own proxies until ctx ends.

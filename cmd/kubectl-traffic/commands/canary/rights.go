@@ -26,9 +26,9 @@ Helm keeps its records, and the kinds of objects in the chart. Objects of other 
 a Role or a ClusterRole that is limited to their names and creates none. The command changes nothing in the cluster;
 apply its output.
 
-Helm lists hooks apart: for a chart with hooks, give it "helm get hooks" too.
+Helm lists hooks separately: for a chart with hooks, also pass the output of "helm get hooks".
 
-It reads from the cluster only which resources exist. "-" reads the standard input.`,
+From the cluster, it reads only which resources exist. "-" reads the standard input.`,
 		Example: `  helm get manifest shop | kubectl traffic canary rights -f - | kubectl apply -f -
   (helm get manifest shop; helm get hooks shop) | kubectl traffic canary rights -f - | kubectl apply -f -
   helm template shop ./chart -f values.yaml | kubectl traffic canary rights -n shop -f -`,

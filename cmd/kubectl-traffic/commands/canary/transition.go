@@ -85,7 +85,7 @@ func newTransition(c *cli.Cluster, verb string, wanted v1alpha1.CanaryTransition
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.CanaryReleases),
 		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd, canaryName(args[0])) },
 	}
-	cmd.Flags().Var(&t.wait, "wait", "wait until the transition is complete, for at most this time")
+	cmd.Flags().Var(&t.wait, "wait", "wait until the transition is complete, for at most this time, such as 15m; no limit without a value or if 0")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "0s"
 	cmd.Flags().Lookup("wait").DefValue = ""
 	cli.Complete(cmd, "wait", cobra.NoFileCompletions)

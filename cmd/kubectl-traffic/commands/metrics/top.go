@@ -54,11 +54,11 @@ shown as "-", never as 0.
 
 Top shows the traffic that a resource receives, or the traffic that it sends if it receives none; the column DIRECTION
 tells them apart. --direction=from shows received traffic only, --direction=to sent traffic only, and both a line for
-each. --edges shows a line for each peer: the callers and the called.
+each. --edges shows a line for each peer: the callers of a resource and the resources that it calls.
 
-The traffic that a resource sends, if it receives some too, is in its edges only. So --direction=to, both and --edges
-make a request for each resource, and need the permission to get the subresource edges of RESOURCE. Latencies of
-several edges can't be added up, and are shown as "-".`,
+Of a resource that also receives traffic, only the edges show what it sends. So --direction=to, both and --edges make
+a request for each resource, and need the permission to get the subresource edges of RESOURCE. Latencies of several
+edges can't be added up, and are shown as "-".`,
 		Example: `  kubectl traffic top deployments
   kubectl traffic top pods -l app=website --sort-by=success
   kubectl traffic top deployment website --edges

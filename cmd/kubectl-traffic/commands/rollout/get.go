@@ -19,7 +19,10 @@ import (
 
 func newListCommand(c *cli.Cluster) *cobra.Command {
 	return cli.NewList(c, cli.Listing{
-		Words: cli.NewWords("List Rollouts and their states", "", `  kubectl traffic rollout list
+		Words: cli.NewWords("List Rollouts and their states",
+			`List shows whether each Rollout is ready, its state (the reason of the condition Ready), the step of its release, and
+the canary's live share of the traffic. With -o wide, it also shows the stable revision, the revision that is being
+released or was rolled back last, and the message of the Rollout.`, `  kubectl traffic rollout list
   kubectl traffic rollout list -A -o wide`),
 		Kind: "Rollouts", Heads: append(cli.Columns("NAME", "READY", "STATE", "STEP", "CANARY", "AGE"), cli.Wide("STABLE", "RELEASING", "STATUS")...),
 		Empty: func() client.ObjectList { return &v1alpha1.RolloutList{} },

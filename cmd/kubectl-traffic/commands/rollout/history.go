@@ -37,8 +37,10 @@ func newReader(c *cli.Cluster, cmd *cobra.Command, forms []string, show func(*co
 
 func newHistoryCommand(c *cli.Cluster) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "history ROLLOUT",
-		Short:   "List recent releases and the decisions of users",
+		Use:   "history ROLLOUT",
+		Short: "List recent releases and the decisions of users",
+		Long: `History lists the releases that ended, newest first, with their outcome and its reason. Below each of them are the
+decisions of users in that release. A Rollout keeps the latest ten, or as many as its spec.historyLimit says.`,
 		Example: `  kubectl traffic rollout history website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, _ client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {

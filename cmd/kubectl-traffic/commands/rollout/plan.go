@@ -26,10 +26,10 @@ func newPlanCommand(c *cli.Cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan ROLLOUT",
 		Short: "Show when each step begins and ends",
-		Long: `Plan shows the earliest begin and end of each step of the current release, or of a release that would begin now. It
-takes into account the holds of the steps, the schedule of the Rollout and the Freezes of the cluster; evidence may
-take longer. Nothing is known about the time after a step that waits for approval. A ramp and BlueGreen are shown as
-the steps that Serin derives from them. The last line is the promotion.
+		Long: `Plan shows when each step of the current release, or of a release that would begin now, begins and ends at the
+earliest. It takes into account the holds of the steps, the schedule of the Rollout and the Freezes of the cluster;
+evidence may take longer. Nothing is known about the time after a step that waits for approval. A ramp and BlueGreen
+are shown as the steps that Serin derives from them. The last line is the promotion.
 
 FINDS is the smallest excess of the canary's failure rate over that of stable at which half of such releases would be
 rolled back by the end of the step, if the Service keeps the traffic of the last window of TrafficMetrics. It is

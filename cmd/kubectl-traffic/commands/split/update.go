@@ -48,7 +48,7 @@ tag from one version to another, remove it with --untag, in the same command if 
 flags, tags are removed first, then added, then the traffic is split.
 
 Each flag may be repeated and takes lists, such as --traffic v1=50,v2=50. A command that fails has changed nothing. A
-split that belongs to a Rollout, or that has weights for single ports, is refused.`,
+split that belongs to a Rollout, or that has weights for individual ports, is refused.`,
 		Example: `  kubectl traffic update website --traffic website-v2=20 --traffic website-v1=80
   kubectl traffic update website --tag website-v3=candidate --traffic candidate=2,website-v2=98
   kubectl traffic update website --untag candidate --tag website-v3=current

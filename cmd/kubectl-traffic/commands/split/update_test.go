@@ -248,7 +248,7 @@ func TestUpdateRefuses(t *testing.T) {
 		want  string
 	}{
 		{"a split that a Rollout has made", led, everything, "belongs to the Rollout website, which would revert any change of it; use kubectl traffic rollout promote"},
-		{"a split with weights for single ports", ported, everything, "has weights for the port 80/TCP, and percentages for all would not change those; edit its annotation serin.dev/routing first"},
+		{"a split with weights for individual ports", ported, everything, "has weights for the port 80/TCP, and percentages for all would not change those; edit its annotation serin.dev/routing first"},
 		{"a split whose routing can't be read", unroutable, everything, "metadata.annotations[serin.dev/routing]: can't be read"},
 		{"a split that a Rollout owns", owned, everything, "belongs to the Rollout website"},
 		{"a name that is neither a tag nor a Service", echoSplit(), trafficblock.Flags{Traffic: []string{"stabel=100"}}, "stabel is neither a tag of the split echo nor a Service"},

@@ -382,7 +382,7 @@ func TestAFreezeThatCannotBeReadIsInForce(t *testing.T) {
 	}{
 		{"an unknown zone", recurringFreeze("audit", "Mars/Olympus", "@daily", "1h"), `spec.recurring.timeZone: "Mars/Olympus" is not in the time zone database; write a name such as "Europe/Berlin", or "UTC"`},
 		{"the zone of the machine", recurringFreeze("audit", "Local", "@daily", "1h"), `spec.recurring.timeZone: "Local" is not in the time zone database`},
-		{"no cron expression", recurringFreeze("audit", "UTC", "soon", "1h"), `spec.recurring.start: "soon" is not a time that comes again`},
+		{"no cron expression", recurringFreeze("audit", "UTC", "soon", "1h"), `spec.recurring.start: "soon" is not a valid cron expression`},
 		{"no duration", recurringFreeze("audit", "UTC", "@daily", ""), `spec.recurring.duration: "" is not a duration`},
 		{"no time at all", recurringFreeze("audit", "UTC", "@daily", "0s"), `spec.recurring.duration: "0s" is zero; write how long it lasts, such as 8h`},
 		{"recurring with until", both, "spec: recurring excludes from and until; keep one of them"},

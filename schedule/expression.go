@@ -37,11 +37,11 @@ type expression struct {
 func parseExpression(text v1alpha1.CronExpression) (expression, error) {
 	spec, err := parseCron(strings.TrimSpace(string(text)))
 	if err != nil {
-		return expression{}, fmt.Errorf("%q is not a time that comes again: %w", string(text), err)
+		return expression{}, fmt.Errorf("%q is not a valid cron expression: %w", string(text), err)
 	}
 	e := expression{minutes: spec.Minute & (1<<60 - 1), hours: spec.Hour & (1<<24 - 1), days: *spec}
 	if e.minutes == 0 || e.hours == 0 || spec.Dom == 0 || spec.Month == 0 || spec.Dow == 0 {
-		return expression{}, fmt.Errorf("%q is not a time that comes again: one of its fields names nothing; write * where any value is meant", string(text))
+		return expression{}, fmt.Errorf("%q is not a valid cron expression: one of its fields matches nothing; write * for any value", string(text))
 	}
 	e.widest = max(widestGap(e.minutes), widestGap(e.hours)*60-span(e.minutes))
 	return e, nil
@@ -53,7 +53,7 @@ func parseCron(text string) (*cron.SpecSchedule, error) {
 	case strings.HasPrefix(text, "TZ="), strings.HasPrefix(text, "CRON_TZ="):
 		return nil, errors.New("it must not name a time zone; use the field timeZone")
 	case strings.HasPrefix(text, "@every"):
-		return nil, errors.New("@every has no beginning; name minutes and hours, such as \"0 */2 * * *\"")
+		return nil, errors.New("@every has no fixed start; name minutes and hours, such as \"0 */2 * * *\"")
 	case !strings.HasPrefix(text, "@") && len(strings.Fields(text)) == 6:
 		return nil, errors.New("it has six fields; seconds are not supported, write minute, hour, day of month, month and day of week")
 	}

@@ -100,8 +100,8 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 	for text, want := range map[v1alpha1.CronExpression]string{
 		"":                             "empty spec string; write minute, hour, day of month, month and day of week, such as \"0 9 * * MON-FRI\"",
 		"soon":                         "expected exactly 5 fields, found 1",
-		"@every 5m":                    "@every has no beginning; name minutes and hours, such as \"0 */2 * * *\"",
-		"@every":                       "@every has no beginning",
+		"@every 5m":                    "@every has no fixed start; name minutes and hours, such as \"0 */2 * * *\"",
+		"@every":                       "@every has no fixed start",
 		"@reboot":                      "unrecognized descriptor",
 		"TZ=UTC 0 9 * * *":             "it must not name a time zone; use the field timeZone",
 		"CRON_TZ=Asia/Tokyo 0 9 * * *": "it must not name a time zone; use the field timeZone",
@@ -115,11 +115,11 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		"0 0 * * 7":                    "above maximum (6)",
 		"*/0 * * * *":                  "step of range should be a positive number",
 		"5-1 * * * *":                  "beyond end of range",
-		", * * * *":                    "one of its fields names nothing; write * where any value is meant",
-		"0 , * * *":                    "one of its fields names nothing",
-		"0 0 , * *":                    "one of its fields names nothing",
-		"0 0 * , *":                    "one of its fields names nothing",
-		"0 0 * * ,":                    "one of its fields names nothing",
+		", * * * *":                    "one of its fields matches nothing; write * for any value",
+		"0 , * * *":                    "one of its fields matches nothing",
+		"0 0 , * *":                    "one of its fields matches nothing",
+		"0 0 * , *":                    "one of its fields matches nothing",
+		"0 0 * * ,":                    "one of its fields matches nothing",
 	} {
 		_, err := parseExpression(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), fmt.Sprintf("%q", text)) {

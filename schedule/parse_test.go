@@ -24,7 +24,7 @@ func TestParseNamesTheFieldAndTheFix(t *testing.T) {
 		{
 			"seconds in the second window",
 			v1alpha1.Schedule{Windows: []v1alpha1.Window{good, window("0 0 9 * * *", "1h")}},
-			`spec.schedule.windows[1].start: "0 0 9 * * *" is not a time that comes again: it has six fields; seconds are not supported, write minute, hour, day of month, month and day of week`,
+			`spec.schedule.windows[1].start: "0 0 9 * * *" is not a valid cron expression: it has six fields; seconds are not supported, write minute, hour, day of month, month and day of week`,
 		},
 		{
 			"a window of no time",
@@ -39,7 +39,7 @@ func TestParseNamesTheFieldAndTheFix(t *testing.T) {
 		{
 			"a freeze that has a zone",
 			v1alpha1.Schedule{Freezes: []v1alpha1.FreezeWindow{freezeWindow("TZ=UTC 0 9 * * *", "1h", "")}},
-			`spec.schedule.freezes[0].start: "TZ=UTC 0 9 * * *" is not a time that comes again: it must not name a time zone; use the field timeZone`,
+			`spec.schedule.freezes[0].start: "TZ=UTC 0 9 * * *" is not a valid cron expression: it must not name a time zone; use the field timeZone`,
 		},
 	}
 	for _, test := range tests {

@@ -22,7 +22,7 @@ func Refusal(a, b Part) string {
 	if !knownA || !knownB || majorA == majorB && minorA-minorB <= 1 && minorB-minorA <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("%s is of version %s and %s of version %s, and at most one minor version between them is supported", a.Name, a.Version, b.Name, b.Version)
+	return fmt.Sprintf("%s is of version %s and %s of version %s, but they may be at most one minor version apart", a.Name, a.Version, b.Name, b.Version)
 }
 
 // parse reads major and minor version; false for what is not the version of a release.

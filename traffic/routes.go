@@ -53,7 +53,7 @@ func checkRoute(r Route) error {
 		return fmt.Errorf("%.100q is not a route; write its kind and name, such as {kind: HTTPRoute, name: website}, with a kind of %s",
 			r.String(), strings.Join(routeKinds, ", "))
 	case r.Section != "" && (r.Kind != kindVirtualService || len(r.Section) > validation.DNS1123SubdomainMaxLength):
-		return fmt.Errorf("%.100q: only of a VirtualService one HTTP route can be named; remove section", r.String())
+		return fmt.Errorf("%.100q: only a VirtualService has sections; remove section", r.String())
 	}
 	return nil
 }

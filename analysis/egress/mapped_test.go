@@ -93,15 +93,15 @@ func TestADeniedAddressIsDeniedAsTheHostOfAURL(t *testing.T) {
 
 func TestNetworksThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
-		"10.0.0.7":               "is not a network like",
-		"fd00::/129":             "is not a network like",
-		"10.0.0.0/33":            "is not a network like",
-		"fe80::%eth0/64":         "is not a network like",
+		"10.0.0.7":               "is not a network",
+		"fd00::/129":             "is not a network",
+		"10.0.0.0/33":            "is not a network",
+		"fe80::%eth0/64":         "is not a network",
 		"::ffff:10.0.0.0/95":     "write it as IPv4",
 		"::ffff:0:0/0":           "write it as IPv4",
-		"::ffff:10.0.0.0/129":    "is not a network like",
-		"":                       "is not a network like",
-		strings.Repeat("1", 300): "is not a network like",
+		"::ffff:10.0.0.0/129":    "is not a network",
+		"":                       "is not a network",
+		strings.Repeat("1", 300): "is not a network",
 	} {
 		if _, err := ParseNetworks([]string{text}); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 200 {
 			t.Errorf("%q: %v", text, err)

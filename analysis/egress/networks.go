@@ -18,7 +18,7 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 		n, err := netip.ParsePrefix(text)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%q is not a network like 10.1.0.0/16 or fd00::/64", short(text))
+			return nil, fmt.Errorf("%q is not a network; write one such as 10.1.0.0/16 or fd00::/64", short(text))
 		case n.Addr().Is4In6() && n.Bits() < mappedBits:
 			return nil, fmt.Errorf("%q is an IPv4 address in a wider IPv6 network; write it as IPv4, like 10.1.0.0/16", text)
 		case n.Addr().Is4In6():

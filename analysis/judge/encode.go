@@ -23,7 +23,7 @@ const (
 	stateSize = 4096
 )
 
-var errImplausible = errors.New("values that cannot be")
+var errImplausible = errors.New("impossible values")
 
 // MarshalText stores the state in one line, at most 4 KB, from which
 // UnmarshalText makes an equal State. It never fails.

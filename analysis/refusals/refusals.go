@@ -105,7 +105,7 @@ func (s State) Explain() string {
 	case s.Caused > 0:
 		return fmt.Sprintf("%s, for %v of the %v that roll back: "+more, what, caused, Limit)
 	}
-	return what + ", and not because more come: the versions answer less than before, or fail, or proxies are gone; look for what they need"
+	return what + ", although no more requests arrive than before: the versions answer fewer of them or fail, or proxies are missing; check these"
 }
 
 // Plausible reports whether Add could have made the state. What is stored can be edited.

@@ -196,10 +196,10 @@ func TestWhatIsNotMeasuredNeverChangesTheDecision(t *testing.T) {
 func TestItSaysWhatIsRefusedAndWhatToDo(t *testing.T) {
 	overload, good := window(1000, 0, 500), window(1000, 0, 0)
 	for want, s := range map[string]State{
-		"refuse 33.3 % of the requests without asking either version, for 5s of the 2m0s that roll back: give the proxies more memory or replicas":                                            State{}.play(1, overload),
-		"refuse 33.3 % of the requests without asking either version, and did for 2m0s: give the proxies more memory or replicas, and release the version again":                              State{}.play(24, overload),
-		"refused requests until a moment ago; the step goes on when they refuse none for 10s: give the proxies more memory or replicas":                                                       State{}.play(3, overload).play(1, good),
-		"refuse 50.0 % of the requests without asking either version, and not because more come: the versions answer less than before, or fail, or proxies are gone; look for what they need": State{}.play(1, good).play(1, window(100, 0, 100)),
+		"refuse 33.3 % of the requests without asking either version, for 5s of the 2m0s that roll back: give the proxies more memory or replicas":                                                  State{}.play(1, overload),
+		"refuse 33.3 % of the requests without asking either version, and did for 2m0s: give the proxies more memory or replicas, and release the version again":                                    State{}.play(24, overload),
+		"refused requests until a moment ago; the step goes on when they refuse none for 10s: give the proxies more memory or replicas":                                                             State{}.play(3, overload).play(1, good),
+		"refuse 50.0 % of the requests without asking either version, although no more requests arrive than before: the versions answer fewer of them or fail, or proxies are missing; check these": State{}.play(1, good).play(1, window(100, 0, 100)),
 	} {
 		if got := s.Explain(); got != "Serin's proxies "+want {
 			t.Errorf("%q, want %q", got, want)

@@ -86,7 +86,7 @@ func (m *MissingError) Error() string {
 // Finite returns the value as a Sample's, or the MissingError that says what it is instead.
 func Finite(at time.Time, value float64) (Sample, error) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return Sample{}, &MissingError{Reason: NotANumber, Message: "the answer is NaN or infinite; a rate without any requests is, for instance"}
+		return Sample{}, &MissingError{Reason: NotANumber, Message: "the answer is NaN or infinite, as a rate without any requests is"}
 	}
 	return Sample{At: at, Value: value}, nil
 }

@@ -56,7 +56,7 @@ func TestPortsOfASplitHaveWeightsOfTheirOwn(t *testing.T) {
 
 	for value, says := range map[string]string{
 		`{"54/UDP": {"weights": {"birds-blue": 1}}}`: `Service "birds" has no port 54/UDP; name one of 80/TCP, 53/UDP, or remove it`,
-		`{"53/UDP": {"weights": {"birds-red": 1}}}`:  `"birds-red" is no backend of this split; name one of spec.backends`,
+		`{"53/UDP": {"weights": {"birds-red": 1}}}`:  `"birds-red" is not a backend of this split; name one of spec.backends`,
 	} {
 		weigh(value)
 		s.eventually("refused: "+says, func(context.Context) bool {

@@ -90,7 +90,7 @@ func notUnderstood(expr string) string {
 func checkTree(re *syntax.Regexp, within int) error {
 	times, varies := repeats(re)
 	if varies && within > 1 && times*within > maxNested {
-		return fmt.Errorf("%q repeats inside of a repetition, which can take for ever; repeat only one of the two", re.String())
+		return fmt.Errorf("%q repeats inside a repetition, which can take for ever; repeat only one of the two", re.String())
 	}
 	for _, sub := range re.Sub {
 		if err := checkTree(sub, min(within*times, unbounded)); err != nil {

@@ -68,7 +68,7 @@ var refused = map[string]struct {
 		fixture: parts(split(`routes: [{kind: TLSRoute, name: website}], mirror: {service: copies, percent: 10}`), services, service("copies"), route(kindTLSRoute, plain)), says: "a TLSRoute passes connections on unread, so its requests can't be mirrored",
 	},
 	"a `pathRegex` that is not made of paths and prefixes": {
-		fixture: limited(`{pathRegex: "/v[0-9]+/"}`, plain), says: "can't be said as exact paths and prefixes",
+		fixture: limited(`{pathRegex: "/v[0-9]+/"}`, plain), says: "can't be expressed as exact paths and prefixes",
 	},
 	"a `pathRegex` for a GRPCRoute": {
 		fixture: strings.ReplaceAll(limited(`{pathRegex: "/a$"}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindGRPCRoute+", name") + "\n---\n" + route(kindGRPCRoute, plain), says: "has a pathRegex; match by headers",

@@ -71,7 +71,7 @@ func everyPath() pathSet { return pathSet{conditions: []pathMatch{anyPath}} }
 // maxAlternatives is how many paths an expression can stand for.
 const maxAlternatives = 16
 
-var errPath = errors.New("can't be said as exact paths and prefixes, and the Gateway API leaves to each data plane what an expression on a path means; " +
+var errPath = errors.New("can't be expressed as exact paths and prefixes, and the Gateway API leaves to each data plane what an expression on a path means; " +
 	"write whole elements, such as /api(/|$) for the tree of /api, or /api$ for that path alone")
 
 // pathsOf reads an expression that a path has to match from its start.

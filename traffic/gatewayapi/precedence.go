@@ -136,7 +136,7 @@ func checkPrecedence(originals []position, copies []placed) error {
 		}
 		for _, other := range copies {
 			if c.excluded && !other.excluded && c.set != other.set && overshadows(c, other) {
-				problems = append(problems, fmt.Errorf("spec.rules[%d]: the path %q is in one of the split's matches and left out of another, which routes can't say; "+
+				problems = append(problems, fmt.Errorf("spec.rules[%d]: the path %q is in one of the split's matches and left out of another, which routes can't express; "+
 					"write (/|$) in place of / at the end of pathRegex", c.rule, c.path.Value))
 			}
 		}

@@ -110,7 +110,7 @@ var refused = map[string]map[string]func(*site){
 		"HTTP/2": func(s *site) { s.addPort(http2); s.mirror() },
 	},
 	"TCP and UDP with target ports of one name": {
-		"a pod has each name once": func(s *site) {
+		"a pod can have each port name only once": func(s *site) {
 			for _, p := range []corev1.ServicePort{tcp, udp} {
 				p.TargetPort = intstr.FromString("both")
 				s.addPort(p)
@@ -132,7 +132,7 @@ var refused = map[string]map[string]func(*site){
 		`key "80/TCP" already set in map`:               func(s *site) { s.ports(`{"80/TCP": {"protocol": "TCP"}, "80/TCP": {"protocol": "HTTP"}}`) },
 		`ports: Service "web" has no port 81/TCP; name`: func(s *site) { s.ports(`{"81/TCP": {"weights": {"web-1": 1}}}`) },
 		`ports: Service "web" has no port 81/TCP`:       func(s *site) { s.ports(`{"81/TCP": {"protocol": "TCP"}}`) },
-		`"web-3" is no backend of this split`:           func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-3": 1}}}`) },
+		`"web-3" is not a backend of this split`:        func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-3": 1}}}`) },
 	},
 	"weights of a port that are negative, above 2147483647 or all 0": {
 		`the weight -1 is not a whole number`:                         func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-1": -1}}}`) },
@@ -164,8 +164,8 @@ var refused = map[string]map[string]func(*site){
 		"is not a regular expression of RE2": func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a"}) },
 	},
 	"an expression that could take for ever, or is very large once its repetitions are written out": {
-		"repeats inside of a repetition": func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a+)+"}) },
-		"too large for data planes":      func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(ab){500}"}) },
+		"repeats inside a repetition": func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a+)+"}) },
+		"too large for data planes":   func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(ab){500}"}) },
 	},
 	"an expression that matches an empty value of a header, but for `.*`": {
 		"matches an empty value": func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a", "^a*$")}) },

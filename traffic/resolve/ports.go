@@ -26,7 +26,7 @@ func idOf(p corev1.ServicePort) portID {
 	return portID(strconv.Itoa(int(p.Port)) + "/" + string(transport(p)))
 }
 
-// overrides are what a split says of single ports.
+// overrides are what a split says of individual ports.
 type overrides struct {
 	// weights of the backends of a port; nil for a port with those of spec.backends.
 	weights map[portID]map[string]int32
@@ -52,7 +52,7 @@ func (o overrides) add(split *splitv1.TrafficSplit, id portID, port splitv1.Port
 		return err
 	}
 	if port.Protocol == "" && port.Weights == nil {
-		return errors.New("says nothing; give it a protocol or weights, or remove it")
+		return errors.New("is empty; give it a protocol or weights, or remove it")
 	}
 	if port.Protocol != "" {
 		protocol, err := protocolOn(id, port.Protocol)
@@ -93,7 +93,7 @@ func portWeights(split *splitv1.TrafficSplit, given map[string]splitv1.PortWeigh
 	var total int64
 	for _, backend := range slices.Sorted(maps.Keys(given)) {
 		if !slices.ContainsFunc(split.Spec.Backends, func(b splitv1.Backend) bool { return b.Service == backend }) {
-			return nil, fmt.Errorf("%.100q is no backend of this split; name one of spec.backends, or add it there", backend)
+			return nil, fmt.Errorf("%.100q is not a backend of this split; name one of spec.backends, or add it there", backend)
 		}
 		weights[backend] = int32(given[backend])
 		total += int64(given[backend])
@@ -122,7 +122,7 @@ func protocolOn(id portID, name string) (traffic.Protocol, error) {
 	known, found := portProtocols[name]
 	switch {
 	case !found:
-		return "", fmt.Errorf("%.40q is no protocol; write one of %s", name, strings.Join(slices.Sorted(maps.Keys(portProtocols)), ", "))
+		return "", fmt.Errorf("%.40q is not a protocol; write one of %s", name, strings.Join(slices.Sorted(maps.Keys(portProtocols)), ", "))
 	case known.transport != id.transport():
 		return "", fmt.Errorf("%s is not carried by %s; write a protocol of %s, or name the port %s", name, id.transport(), id.transport(), id.over(known.transport))
 	}

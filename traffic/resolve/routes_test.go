@@ -28,7 +28,7 @@ func TestRoutesThatASplitNames(t *testing.T) {
 		"[{kind: HTTPRoute, name: web, group: x}]":                     {says: "can't be read"},
 		"[{kind: Ingress, name: web}]":                                 {says: "is not a route"},
 		"[{kind: HTTPRoute, name: Web}]":                               {says: "is not a route"},
-		"[{kind: HTTPRoute, name: web, section: rule}]":                {says: "only of a VirtualService"},
+		"[{kind: HTTPRoute, name: web, section: rule}]":                {says: "only a VirtualService has sections"},
 		"[{kind: HTTPRoute, name: web}, {kind: HTTPRoute, name: web}]": {says: "named twice"},
 		many(17): {says: "at most 16"},
 	} {

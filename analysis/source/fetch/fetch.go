@@ -64,7 +64,7 @@ func Decode(body []byte, into any) error {
 		return source.Wrong("is not the JSON that was expected")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return source.Wrong("goes on after its JSON")
+		return source.Wrong("has more than one JSON value")
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func parse(answer []byte) ([][]source.Point, error) {
 			break
 		}
 		if err != nil {
-			return nil, source.Wrong("is no CSV")
+			return nil, source.Wrong("is not CSV")
 		}
 		if slices.Contains(row, "_value") && slices.Contains(row, "_time") {
 			columns = header(row, columns.tables+1)

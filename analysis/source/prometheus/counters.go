@@ -28,7 +28,7 @@ func (m *Measurer) counters(ctx context.Context, server promv1.API, at time.Time
 		}
 		matrix, ok := answer.(model.Matrix)
 		if !ok {
-			return nil, source.Wrong("is no range of samples")
+			return nil, source.Wrong("is not a range of samples")
 		}
 		return matrix, nil
 	}

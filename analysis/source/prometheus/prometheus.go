@@ -118,7 +118,7 @@ func (m *Measurer) overRange(ctx context.Context, server promv1.API, at time.Tim
 	matrix, ok := answer.(model.Matrix)
 	switch {
 	case !ok:
-		return source.Sample{}, source.Wrong("is no range")
+		return source.Sample{}, source.Wrong("is not a range")
 	case len(matrix) > 1:
 		return source.Sample{}, source.Several(len(matrix))
 	case len(matrix) == 0 || matrix[0] == nil || len(matrix[0].Values) == 0:

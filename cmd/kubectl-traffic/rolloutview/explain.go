@@ -34,7 +34,7 @@ func Explain(ro *v1alpha1.Rollout, events []corev1.Event) []string {
 		add("The analysis says %s (%s): %s", a.Verdict, a.Reason, a.Message)
 	}
 	if next := ro.Status.NextTransitionTime; next != nil {
-		add("If nothing else happens it goes on at %s.", next.UTC().Format(time.RFC3339))
+		add("If nothing else happens, it goes on at %s.", next.UTC().Format(time.RFC3339))
 	}
 	if c := ro.Status.Control; c != nil && c.Ignored != "" {
 		add("The decision %s about revision %s did nothing: %s", c.Control.Action, c.Control.Revision, c.Ignored)

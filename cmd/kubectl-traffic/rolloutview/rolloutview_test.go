@@ -172,7 +172,7 @@ func TestExplain(t *testing.T) {
 		"spec.paused stops new steps; kubectl traffic rollout resume website lets it go on.",
 		"The traffic is not where it should be: Two proxies have not confirmed it.",
 		"The analysis says Inconclusive (MoreNeeded): Canary fails as often as stable.",
-		"If nothing else happens it goes on at 2026-03-01T12:00:00Z.",
+		"If nothing else happens, it goes on at 2026-03-01T12:00:00Z.",
 		"The decision Skip about revision old did nothing: its revision is gone",
 		"Promote was decided by jane at 2026-03-01T12:00:00Z: good.",
 		"2026-03-01T12:00:00Z ReleaseStarted: Revision 657bc99986 is being released",

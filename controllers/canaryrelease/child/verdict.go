@@ -32,7 +32,7 @@ func verdict(e ending, l Limits) error {
 	case e.ok:
 		return nil
 	case e.recalled:
-		return releases.Failure(fmt.Sprintf("Helm took longer than %s, for hooks probably, while another namespace waited for it, and was interrupted: make the hooks of the chart faster", upgradeKeep))
+		return releases.Failure(fmt.Sprintf("Helm took longer than %s, probably because of hooks, while another namespace waited for it, and was interrupted: make the hooks of the chart faster", upgradeKeep))
 	case e.stopped:
 		return releases.Failure("Helm was interrupted, and Serin calls it again")
 	case e.late:

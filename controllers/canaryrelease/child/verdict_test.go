@@ -19,7 +19,7 @@ func TestTheLimitThatEndedAProcessIsNamed(t *testing.T) {
 		"memory":            {ending{killed: true, exhausted: true}, "needs more memory than its limit of 160 MiB"},
 		"memory of the pod": {ending{killed: true}, "the manager's pod ran out of memory"},
 		"the caller":        {ending{stopped: true, killed: true}, "was interrupted"},
-		"its turn":          {ending{recalled: true, stopped: true, killed: true}, "took longer than 10m0s, for hooks probably, while another namespace waited"},
+		"its turn":          {ending{recalled: true, stopped: true, killed: true}, "took longer than 10m0s, probably because of hooks, while another namespace waited"},
 		"a failure":         {ending{}, "failed"},
 	} {
 		if err := verdict(test.ending, l); err == nil || !strings.Contains(err.Error(), test.want) {

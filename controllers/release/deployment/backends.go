@@ -46,7 +46,7 @@ func (Target) RemoveBackends(d *state.Draft) (done bool) {
 	}
 	done = versions.DropBackends(&d.Draft, "", &d.StableService, &d.CanaryService)
 	if !done {
-		d.Wait(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions.")
+		d.Wait(v1alpha1.ReasonCleaningUp, "Removing the Services of the individual versions.")
 	}
 	return done
 }
@@ -58,7 +58,7 @@ func drains(d *state.Draft) bool {
 	if d.Status.Weight == nil || !d.Now.Before(end) {
 		return false
 	}
-	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until all that read the TrafficSplit have seen its deletion.")
+	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the individual versions until every reader of the TrafficSplit has seen its deletion.")
 	d.Wake(end)
 	return true
 }

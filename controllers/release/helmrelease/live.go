@@ -155,7 +155,7 @@ func prepareService(d *draft, s *Service) bool {
 		return false
 	}
 	if !prepareBackends(d, s, w) {
-		d.Wait(v1alpha1.ReasonPreparing, "Making the Services of the single versions of %s.", s.Name)
+		d.Wait(v1alpha1.ReasonPreparing, "Creating the Services of the individual versions of %s.", s.Name)
 		return false
 	}
 	if s.Split.Presence == kit.Present && d.canary(w) != nil || route(d, s, nothing) {
@@ -200,7 +200,7 @@ func keepCopies(d *draft) bool {
 		}
 	}
 	if !done {
-		d.Wait(v1alpha1.ReasonPreparing, "Making what the canary's pods read.")
+		d.Wait(v1alpha1.ReasonPreparing, "Creating what the canary's pods read.")
 	}
 	return done
 }

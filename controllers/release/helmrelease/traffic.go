@@ -167,7 +167,7 @@ func dropSplit(d *draft, s *Service) (gone bool) {
 func dropBackends(d *draft, s *Service) (gone bool) {
 	gone = versions.DropBackends(&d.Draft, s.Name, &s.Stable, &s.Canary)
 	if !gone {
-		d.Wait(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions of %s.", s.Name)
+		d.Wait(v1alpha1.ReasonCleaningUp, "Removing the Services of the individual versions of %s.", s.Name)
 	}
 	return gone
 }

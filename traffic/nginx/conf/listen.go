@@ -85,8 +85,8 @@ func checkListener(l Listener, others []Listener) error {
 	namesake := func(o Listener) bool { return l.Name != "" && o.Name == l.Name && o.Transport() != l.Transport() }
 	switch {
 	case slices.ContainsFunc(others, namesake):
-		return fmt.Errorf("spec.service: the target port %q is called by TCP and by UDP, and a pod has each name once only; "+
-			"give the two names of their own, such as %s-udp", l.Name, l.Name)
+		return fmt.Errorf("spec.service: the target port %q is called by TCP and by UDP, but a pod can have each port name only once; "+
+			"give each its own name, such as %s-udp", l.Name, l.Name)
 	case l.Number == AgentPort:
 		return fmt.Errorf("spec.service: target port %d of port %d is the port of the proxy's own status; use another target port",
 			l.Number, l.Port.Number)

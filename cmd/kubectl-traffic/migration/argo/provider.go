@@ -73,7 +73,7 @@ func (r reader) url(f source.Field, address string) bool {
 	if callable.MatchString(address) {
 		return true
 	}
-	f.Note(source.NoEqual, "%q is no http or https address without a user name. The metric is left out", address)
+	f.Note(source.NoEqual, "%q is not an http or https address without a user name. The metric is left out", address)
 	return false
 }
 

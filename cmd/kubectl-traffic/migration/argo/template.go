@@ -152,7 +152,7 @@ func (r reader) interval(m *v1alpha1.Metric) {
 	if d := f.Duration(); f.Present() {
 		within := min(max(d, shortest), longestInterval)
 		if within != d {
-			f.Note(source.Differs, "is %s: Serin measures every %s to every %s", target.Duration(within), target.Duration(shortest), target.Duration(longestInterval))
+			f.Note(source.Differs, "is %s: Serin measures at intervals of %s to %s", target.Duration(within), target.Duration(shortest), target.Duration(longestInterval))
 		}
 		m.Interval = target.Duration(within)
 	}
@@ -184,7 +184,7 @@ func (r reader) limits(m *v1alpha1.Metric) bool {
 	}
 	l, understood := read(use.Text())
 	if !understood {
-		use.Note(source.NoEqual, "%q is no lower and upper limit of one number: have the query compute one number, and write min and max. The metric is left out", use.Text())
+		use.Note(source.NoEqual, "%q is not a lower and an upper limit of one number: have the query compute one number, and write min and max. The metric is left out", use.Text())
 		return false
 	}
 	if l.strict {

@@ -160,6 +160,8 @@ var (
 	heading = regexp.MustCompile(`(?m)^ *#+ .*$|\bread-only\b`)
 	// passage is a paragraph, a row of a table or an item of a list.
 	passage = regexp.MustCompile(`\n\s*\n|\n\s*(?:[*|]|\d+\.) `)
+	// item is the mark before a row of a table or an item of a list.
+	item = regexp.MustCompile(`^\s*(?:[*|]|\d+\.) `)
 	// unpromised are pages of what was, and pages that are generated.
 	unpromised = regexp.MustCompile(`^docs/(?:decisions|reference|benchmarks|lint)/|^docs/kubectl-traffic/kubectl_|^CHANGELOG\.md$|/testdata/`)
 	// shown is what a passage shows a promise by: a test, a command, or a row of the promises.
@@ -205,8 +207,9 @@ var shownElsewhere = map[string]string{
 	"only behind a proxy that sets this header itself":         "what you have to see to",
 }
 
-// said is a passage of a page, its words without code and targets of links, and the section that it is in.
-type said struct{ page, text, said, section string }
+// said is a passage of a page, its words without code and targets of links, and the paragraph that leads to it when it
+// is in a list or a table.
+type said struct{ page, text, said, lead string }
 
 // passages are those of the pages that promise something.
 func passages(t *testing.T) (all []said) {
@@ -222,15 +225,47 @@ func passages(t *testing.T) (all []said) {
 			t.Fatal(err)
 		}
 		for _, section := range sectionsOf(fenced.ReplaceAllString(string(content), "")) {
-			for _, text := range passage.Split(section, -1) {
-				all = append(all, said{file, text, linkTarget.ReplaceAllString(span.ReplaceAllString(text, ""), "]"), section})
-			}
+			all = append(all, passagesOf(file, section)...)
 		}
 	}
 	if pages < 40 {
 		t.Fatalf("%d pages were read", pages)
 	}
 	return all
+}
+
+// passagesOf are those of a section.
+func passagesOf(file, section string) (all []said) {
+	lead, begin, listed := "", 0, false
+	for _, at := range append(passage.FindAllStringIndex(section, -1), []int{len(section), len(section)}) {
+		p := said{page: file, text: section[begin:at[0]]}
+		p.said = linkTarget.ReplaceAllString(span.ReplaceAllString(p.text, ""), "]")
+		if listed || item.MatchString(p.text) {
+			p.lead = lead
+		} else {
+			lead = p.text
+		}
+		all = append(all, p)
+		begin, listed = at[1], item.MatchString(strings.TrimLeft(section[at[0]:at[1]], "\n"))
+	}
+	return all
+}
+
+func TestAListAndATableHaveTheParagraphThatLeadsToThem(t *testing.T) {
+	const section = "## Head\n\nThe first.\n* a\n* b\n\nThe second:\n\n| c | d |\n|---|---|\n| e | f |\n\nThe third."
+	leads := map[string]string{"## Head": "", "The first.": "", "a": "The first.", "b": "The first.", "The second:": "", "e | f |": "The second:", "The third.": ""}
+	found := 0
+	for _, p := range passagesOf("", section) {
+		if want, known := leads[p.text]; known {
+			found++
+			if p.lead != want {
+				t.Errorf("%q leads to %q, want %q", p.lead, p.text, want)
+			}
+		}
+	}
+	if found != len(leads) {
+		t.Errorf("%d of %d passages were found", found, len(leads))
+	}
 }
 
 // sectionsOf are the parts of a page, each with its heading.

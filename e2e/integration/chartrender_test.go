@@ -30,15 +30,21 @@ func helm(t *testing.T, args ...string) (string, error) {
 // helmPath is where the program helm is.
 func helmPath(t *testing.T) string {
 	t.Helper()
+	return toolPath(t, tools.Helm)
+}
+
+// toolPath is where the program of a tool that has one is.
+func toolPath(t *testing.T, tool tools.Tool) string {
+	t.Helper()
 	checkout, err := tools.Locate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs, err := checkout.Builder(os.Stderr).Build(t.Context(), tools.Helm)
+	programs, err := checkout.Builder(os.Stderr).Build(t.Context(), tool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return programs.Path("helm")
+	return programs.Path(tool.Programs[0])
 }
 
 // ownProfile are values for a Prometheus that is read by a profile in a ConfigMap.

@@ -56,6 +56,8 @@ var (
 		Programs: []string{"traefik"},
 		Defines:  []string{"github.com/traefik/traefik/v3/pkg/version.Version=" + TraefikVersion},
 	}
+	// Kind is the command that makes clusters of containers.
+	Kind = Tool{Name: "kind", Package: "sigs.k8s.io/kind", Programs: []string{"kind"}}
 	// ArgoCDDiff compares objects as Argo CD does.
 	ArgoCDDiff = Tool{Name: "argocddiff", Package: ".", Programs: []string{"argocddiff"}}
 )

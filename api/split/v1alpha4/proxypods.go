@@ -27,29 +27,30 @@ const (
 	maxProxyAnnotation  = 4096
 )
 
-// ProxyPods is how the pods of a split's proxies run. Each field takes the place of what the
-// operator gives to all proxies, which holds where a field is unset. Nothing here says what a
-// proxy is: its image, its ServiceAccount, its volumes and its privileges are the operator's.
+// ProxyPods is how the pods of a split's proxies run. Each field replaces what the operator
+// gives to all proxies; where a field is unset, that applies. Nothing here says what a proxy
+// is: its image, its ServiceAccount, its volumes and its privileges are the operator's.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.maxReplicas) || self.replicas <= self.maxReplicas",message="replicas: is above maxReplicas; lower it, or raise maxReplicas"
 type ProxyPods struct {
-	// replicas is how many proxies there are at least. There are more where the app has many
-	// endpoints, and where the proxies have much to do.
+	// replicas is the minimum number of proxies, 1 to 1000. There are more where the app has
+	// many endpoints, and where the proxies have much to do. When unset, it is what the
+	// operator gives to each split.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// maxReplicas is how many proxies there are at most, whatever their load. When unset, it
-	// is what the operator allows, or replicas if that is more. Lowered in the middle of a
+	// maxReplicas is the largest number of proxies, whatever their load, 1 to 1000. When unset,
+	// it is what the operator allows, or replicas if that is more. Lowered in the middle of a
 	// release, it stops proxies.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 
-	// resources of the container of each proxy. The limit of memory decides how many requests
-	// a proxy serves at once.
+	// resources of the container of each proxy. The memory limit decides how many requests a
+	// proxy serves at once.
 	// +optional
 	Resources *ProxyResources `json:"resources,omitempty"`
 
@@ -73,7 +74,7 @@ type ProxyPods struct {
 	// +kubebuilder:validation:MaxItems=16
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 
-	// labels of the pods, beside those that Serin sets. A key of the selector of the app's
+	// labels of the pods, besides those that Serin sets. A key of the selector of the app's
 	// Services or of its Deployment is refused: proxies must not count as pods of the app.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
@@ -81,7 +82,7 @@ type ProxyPods struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('serin.dev/') && !k.contains('.serin.dev/'))",message="labels: only Serin sets labels of serin.dev; remove them"
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations of the pods, beside those that the operator gives to all.
+	// annotations of the pods, besides those that the operator gives to all.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",message="annotations: a key is not that of an annotation; write <name> or <domain>/<name>"
@@ -98,21 +99,21 @@ type ProxyPods struct {
 	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
 }
 
-// ProxyResources are the resources of a proxy's container. Each quantity takes the place of the
+// ProxyResources are the resources of a proxy's container. Each quantity replaces the
 // operator's. What the operator requests is lowered to a limit that is given here, and a limit
 // of the operator is raised to what is requested here.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="requests: is above a limit; lower it, or raise the limit"
 type ProxyResources struct {
-	// requests are what is set aside for the container: cpu, memory, ephemeral-storage.
+	// requests are what is reserved for the container: cpu, memory, ephemeral-storage.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="requests: a proxy has cpu, memory and ephemeral-storage; remove the others"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="requests: a quantity is below 0; correct it"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
-	// limits are what the container may use at most: cpu, memory, ephemeral-storage. A limit of
-	// CPU adds latency to every version alike.
+	// limits are the most that the container may use: cpu, memory, ephemeral-storage. A CPU
+	// limit adds latency to every version alike.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="limits: a proxy has cpu, memory and ephemeral-storage; remove the others"
@@ -137,7 +138,7 @@ type AnnotationValue string
 // +kubebuilder:validation:XValidation:rule="!has(self.operator) || self.operator != 'Exists' || !has(self.value) || size(self.value) == 0",message="tolerations: the operator Exists takes no value; remove it, or write Equal"
 // +kubebuilder:validation:XValidation:rule="!has(self.tolerationSeconds) || has(self.effect) && self.effect == 'NoExecute'",message="tolerations: tolerationSeconds takes the effect NoExecute; write that, or remove tolerationSeconds"
 type Toleration struct {
-	// key of the taint. When empty, every taint is meant.
+	// key of the taint. When empty, every taint is tolerated.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`
@@ -155,13 +156,14 @@ type Toleration struct {
 	// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 	Value string `json:"value,omitempty"`
 
-	// effect of the taint. When unset, every effect is meant.
+	// effect of the taint: NoSchedule, PreferNoSchedule or NoExecute. When unset, every effect
+	// is tolerated.
 	// +optional
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 
-	// tolerationSeconds is how long a pod stays on a node that gets the taint. When unset, it
-	// stays for ever.
+	// tolerationSeconds is how long, in seconds, a pod stays on a node that gets the taint.
+	// When unset, it stays for ever.
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }

@@ -114,6 +114,20 @@ func TestARolloutHasSerinDoWhatItsAuthorMayDo(t *testing.T) {
 			s.wantError(as(t, test.user).Update(t.Context(), changed), test.want)
 		})
 	}
+
+	// What said nothing to one router has another one run proxies. The Service and the workload
+	// can't be changed.
+	ro := s.withSpec("routed", "{router: gatewayAPI, proxyPods: {priorityClassName: high}}")
+	s.create(ro)
+	for _, test := range []struct{ user, patch, want string }{
+		{"writer", `{"spec":{"paused":true}}`, ""},
+		{"writer", `{"spec":{"router":"nginx"}}`, `spec.proxyPods: user "writer" may not create Deployments (deployments.apps) in the namespace`},
+		{"writer", `{"spec":{"router":"nginx","proxyPods":null}}`, ""},
+		{"runner", `{"spec":{"router":"nginx"}}`, ""},
+	} {
+		err := as(t, test.user).Patch(t.Context(), ro.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll)
+		s.wantError(err, test.want)
+	}
 }
 
 func TestAUserEditsBesideWhatAnotherUserMayDo(t *testing.T) {
@@ -167,6 +181,7 @@ func TestATrafficSplitHasRoutesChangedThatItsAuthorMayChange(t *testing.T) {
 		{"another kind of route", "runner", "router: gatewayAPI\nroutes: [{kind: TLSRoute, name: web}]", refused},
 		{"a VirtualService", "runner", "router: istio", refused},
 		{"pods of proxies", "writer", "proxyPods: {replicas: 3}", refused + ` "writer" may not create Deployments`},
+		{"resources of proxies where they were formerly", "writer", "proxyResources: {limits: {memory: 1Gi}}", refused + ` "writer" may not create Deployments`},
 		{"pods of proxies by a user who may", "runner", "proxyPods: {replicas: 3}", ""},
 		{"an escaped name", "writer", `{"router":"gateway\u0041PI"}`, refused},
 		{"a name behind a tag", "writer", `router: !!binary aXN0aW8=`, refused},

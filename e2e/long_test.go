@@ -86,8 +86,8 @@ func TestLongProxyPodsInMidRelease(t *testing.T) {
 func (s *site) changeProxies() {
 	s.t.Helper()
 	s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p",
-		`{"spec":{"proxyPods":{"replicas":3,"labels":{"example.com/cost-centre":"4711"},"resources":{"limits":{"memory":"384Mi"}}}}}`)
-	s.awaitProxiesThat("of the cost centre", func(pod corev1.Pod) bool { return pod.Labels["example.com/cost-centre"] == "4711" })
+		`{"spec":{"proxyPods":{"replicas":3,"annotations":{"example.com/cost-centre":"4711"},"resources":{"limits":{"memory":"384Mi"}}}}}`)
+	s.awaitProxiesThat("of the cost centre", func(pod corev1.Pod) bool { return pod.Annotations["example.com/cost-centre"] == "4711" })
 }
 
 // startWebsite makes the website with a Rollout and the load, and returns when it is stable.

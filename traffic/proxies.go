@@ -2,12 +2,7 @@
 
 package traffic
 
-import (
-	"maps"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // ProxyReports reads from proxies what they serve.
 type ProxyReports interface {
@@ -38,15 +33,4 @@ type Reading struct {
 	// Busy is how much of what the proxy takes on at once it has in progress, in steps of 25
 	// percent.
 	Busy int32
-}
-
-// SelectedBy is the first key of the labels of proxies by which a selector finds pods of an app;
-// "" for none. Its value does not matter: a Service changes it with the next version.
-func SelectedBy[V ~string](labels map[string]V, selector map[string]string) string {
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if _, found := selector[key]; found {
-			return key
-		}
-	}
-	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -86,14 +85,9 @@ func (o *proxyPodOptions) parsePods() (splitv1.ProxyPods, error) {
 	if pods.Replicas != nil || pods.MaxReplicas != nil || pods.Resources != nil || pods.ImagePullSecrets != nil {
 		return pods, errors.New("give replicas, maxReplicas, resources and imagePullSecrets by --proxy-replicas, --proxy-max-replicas, --proxy-requests, --proxy-limits and --proxy-pull-secret")
 	}
-	if pods.Labels != nil {
-		return pods, errors.New("labels: belong to an app; give them to its Rollout or TrafficSplit")
-	}
 	pods.ImagePullSecrets = o.pullSecrets
-	checked := pods
-	// Who installs the operator may have proxies be a part of the cluster.
-	checked.PriorityClassName = strings.TrimPrefix(pods.PriorityClassName, splitv1.SystemPriority)
-	return pods, checked.Check()
+	// Who installs the operator may have proxies be a part of the cluster, and has no bounds.
+	return pods, pods.Valid()
 }
 
 // quantities reads resources by name; nil for none.

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +21,15 @@ import (
 )
 
 func TestFlagsOfTheProxiesPods(t *testing.T) {
+	many := map[string]splitv1.AnnotationValue{"Example.com/long": splitv1.AnnotationValue(strings.Repeat("x", 4097))}
+	for i := range 16 {
+		many[fmt.Sprint("a", i)] = "b"
+	}
+	text, err := json.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := string(text)
 	for name, test := range map[string]struct {
 		args    []string
 		metrics bool
@@ -55,7 +67,7 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 		},
 		"an autoscaling that is none": {args: []string{"--proxy-autoscaling=on"}, err: `--proxy-autoscaling: "on" is not one of`},
 		"pods with a field too many":  {args: []string{"--proxy-pods={image: a}"}, err: `--proxy-pods: `},
-		"pods with labels":            {args: []string{"--proxy-pods={labels: {a: b}}"}, err: `--proxy-pods: labels: belong to an app`},
+		"pods with labels":            {args: []string{"--proxy-pods={labels: {a: b}}"}, err: "--proxy-pods: "},
 		"pods with replicas":          {args: []string{"--proxy-pods={replicas: 3}"}, err: "--proxy-replicas"},
 		"pods with a most":            {args: []string{"--proxy-pods={maxReplicas: 3}"}, err: "--proxy-max-replicas"},
 		"pods with resources":         {args: []string{"--proxy-pods={resources: {limits: {memory: 1Gi}}}"}, err: "--proxy-limits"},
@@ -63,6 +75,14 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 			args: []string{"--proxy-pods={priorityClassName: system-cluster-critical}"},
 			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Pods: splitv1.ProxyPods{PriorityClassName: "system-cluster-critical"}},
 		},
+		// The operator's values have no bounds.
+		"many annotations and tolerations": {
+			args: []string{"--proxy-pods={annotations: " + annotations + ", tolerations: [" + strings.Repeat("{operator: Exists}, ", 17) + "]}", "--proxy-pull-secret=a", "--proxy-pull-secret=a"},
+			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Pods: splitv1.ProxyPods{
+				Annotations: many, Tolerations: slices.Repeat([]splitv1.Toleration{{Operator: corev1.TolerationOpExists}}, 17), ImagePullSecrets: []string{"a", "a"},
+			}},
+		},
+		"an annotation of Serin's":       {args: []string{"--proxy-pods={annotations: {serin.dev/a: b}}"}, err: `--proxy-pods: annotations: only Serin sets "serin.dev/a"`},
 		"pods of a class without a name": {args: []string{"--proxy-pods={priorityClassName: a b}"}, err: `--proxy-pods: priorityClassName: "a b" is not the name`},
 		"pods with a wrong toleration": {
 			args: []string{"--proxy-pods={tolerations: [{key: a, operator: In}]}"}, err: `--proxy-pods: tolerations[0]: the operator "In" is neither Equal nor Exists`,

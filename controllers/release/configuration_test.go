@@ -172,7 +172,7 @@ func TestAContentThatCantBeKeptDoesNotHoldUpARollback(t *testing.T) {
 func TestWhatCantBeHonouredIsSaidAndNothingIsReleased(t *testing.T) {
 	for want, change := range map[string]func(*state.Observation){
 		"spec.configuration: no policy. (ConfigurationUnavailable)": func(o *state.Observation) { o.Configuration.Problem = "no policy" },
-		"spec.proxyPods.labels: bad. (InvalidSpec)":                 func(o *state.Observation) { o.ProxyPodsProblem = "labels: bad" },
+		"spec.proxyPods.replicas: bad. (InvalidSpec)":               func(o *state.Observation) { o.ProxyPodsProblem = "replicas: bad" },
 	} {
 		w := newWorld(t)
 		w.ready()

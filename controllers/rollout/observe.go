@@ -42,8 +42,6 @@ type snapshot struct {
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
 	previews   map[string]*corev1.Service // by their names
-	// selectors are those that find the app's pods, by what has them.
-	selectors map[string]map[string]string
 	// canaryRelease that is delegated; nil when there is none.
 	canaryRelease *v1alpha1.CanaryRelease
 	// present are the names of the copies of the contents that the template refers
@@ -88,7 +86,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 
 // observeReleased reads what is released, and what shares its traffic.
 func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
-	defer s.compareSplit() // by all that was read
+	defer s.compareSplit()
 	switch {
 	case isDelegated(s.Rollout):
 		return r.observeDelegated(ctx, s)
@@ -165,7 +163,6 @@ func (r *Reconciler) observeFreezes(ctx context.Context, s *snapshot) error {
 func (r *Reconciler) observeRoot(ctx context.Context, s *snapshot) (err error) {
 	s.root = &corev1.Service{}
 	s.Service.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Spec.Service, s.root)
-	s.selects("Service", s.Rollout.Spec.Service, traffic.DeclaredSelector(s.root))
 	return err
 }
 
@@ -179,7 +176,6 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 		return r.observeReplicaSets(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name})
 	}
 	s.deployment = d
-	s.selects("Deployment", d.Name, keysOf(d.Spec.Selector))
 	replicas := ptr.Deref(d.Spec.Replicas, 1)
 	revision, err := workload.Revision(string(d.UID), &d.Spec.Template)
 	if err != nil {
@@ -286,7 +282,6 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *snapshot, role, name
 	}
 	b.Object = shell.ObjectOf(svc)
 	s.backends[role] = svc
-	s.selects("Service", svc.Name, traffic.DeclaredSelector(svc))
 	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
 	if s.Service.Presence == kit.Present {
@@ -315,7 +310,6 @@ func (r *Reconciler) observePreviews(ctx context.Context, s *snapshot) (err erro
 		return err
 	}
 	s.previews[name] = svc
-	s.selects("Service", svc.Name, traffic.DeclaredSelector(svc))
 	s.Preview.Object, s.Preview.Problem = shell.ObjectOf(svc), previewProblem(svc, s.Rollout.Name, s.deployment)
 	pin := traffic.PinOf(svc)
 	if pin.Rollout != s.Rollout.Name || len(pin.Keys) == 0 {
@@ -374,14 +368,6 @@ func (s *snapshot) compareSplit() {
 	if s.Split.Programmed && mirrored(s.split) != s.Split.Requested.Mirror {
 		s.Split.Programmed, s.Split.Waiting = false, "the router has not confirmed the mirrored requests yet"
 	}
-}
-
-// selects notes a selector that finds pods of the app.
-func (s *snapshot) selects(kind, name string, selector map[string]string) {
-	if s.selectors == nil {
-		s.selectors = map[string]map[string]string{}
-	}
-	s.selectors[fmt.Sprintf("%s %q", kind, name)] = selector
 }
 
 // observeTraffic reads what was measured since the last window that was judged.

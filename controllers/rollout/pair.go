@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/controllers/kit"
-	"github.com/serin-dev/serin/traffic"
 )
 
 // observePair looks behind two Services that users keep.
@@ -55,7 +54,6 @@ func (r *Reconciler) behind(ctx context.Context, s *snapshot, name string) (stri
 		s.Pair.Missing = name
 		return revisionOf(name, ""), nil
 	}
-	s.selects("Service", name, traffic.DeclaredSelector(svc))
 	list := &appsv1.ReplicaSetList{}
 	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace)); err != nil {
 		return "", fmt.Errorf("ReplicaSets could not be listed: %w", err)

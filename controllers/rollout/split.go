@@ -3,8 +3,6 @@
 package rollout
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -100,33 +98,14 @@ func (s *snapshot) proxyPods() *splitv1.ProxyPods {
 	return routing.ProxyPods
 }
 
-// proxyPodsProblem says why proxies can't run as the spec wants; "" when they can.
+// proxyPodsProblem says why proxies can't run as the spec wants; "" when they can, and where there
+// are none. The schema did not check it.
 func (s *snapshot) proxyPodsProblem() string {
-	pods := s.Rollout.Spec.ProxyPods
-	if err := pods.Check(); err != nil {
-		return err.Error() // the schema did not check it
-	}
-	if pods == nil {
+	err := s.Rollout.Spec.ProxyPods.Check()
+	if err == nil || s.splitRouter() != v1alpha1.RouterNginx {
 		return ""
 	}
-	for _, owner := range slices.Sorted(maps.Keys(s.selectors)) {
-		if key := traffic.SelectedBy(pods.Labels, s.selectors[owner]); key != "" {
-			return fmt.Sprintf("labels: %q is a key of the selector of the %s, which must not find proxies; remove it", key, owner)
-		}
-	}
-	return ""
-}
-
-// keysOf are the keys by which a selector finds pods, whatever their values.
-func keysOf(selector *metav1.LabelSelector) map[string]string {
-	keys := map[string]string{}
-	if selector != nil {
-		maps.Copy(keys, selector.MatchLabels)
-		for _, e := range selector.MatchExpressions {
-			keys[e.Key] = ""
-		}
-	}
-	return keys
+	return err.Error()
 }
 
 // session names the release whose cookies count, so that a client of one release does not stay

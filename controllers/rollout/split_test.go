@@ -238,7 +238,7 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 func TestProxiesRunAsTheSpecSaysAtOnce(t *testing.T) {
 	ro := website()
 	ro.Spec.ProxyPods = &splitv1.ProxyPods{
-		Replicas: new(int32(4)), PriorityClassName: "high", Labels: map[string]splitv1.LabelValue{"team": "checkout"},
+		Replicas: new(int32(4)), PriorityClassName: "high", Annotations: map[string]splitv1.AnnotationValue{"team": "checkout"},
 		Resources: &splitv1.ProxyResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi")}},
 	}
 	ts, s := &splitv1.TrafficSplit{}, snapshotOf(ro, nil)
@@ -277,27 +277,14 @@ func TestProxiesRunAsTheSpecSaysAtOnce(t *testing.T) {
 
 // The router confirms no weight of a split that it refuses, so what can't be is not written.
 func TestProxiesThatCanNotRunAsTheSpecSaysRunAsTheyDid(t *testing.T) {
-	selector := &metav1.LabelSelector{
-		MatchLabels:      map[string]string{"app": "website"},
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}},
-	}
 	for name, test := range map[string]struct {
-		pods splitv1.ProxyPods
-		want string
+		router v1alpha1.RouterName
+		pods   splitv1.ProxyPods
+		want   string
 	}{
-		"a label by which the Service finds pods": {
-			splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"site": "other"}},
-			`labels: "site" is a key of the selector of the Service "website", which must not find proxies; remove it`,
-		},
-		"one by which the Deployment finds them": {
-			splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"team": "a", "app": "other"}},
-			`labels: "app" is a key of the selector of the Deployment "website"`,
-		},
-		"one of an expression": {
-			splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"tier": "a"}}, `labels: "tier" is a key of the selector of the Deployment`,
-		},
-		"what the schema did not check": {splitv1.ProxyPods{Replicas: new(int32(0))}, "replicas: 0 is not from 1 to 1000"},
-		"a label of no selector":        {splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"team": "a"}}, ""},
+		"what the schema did not check": {v1alpha1.RouterNginx, splitv1.ProxyPods{Replicas: new(int32(0))}, "replicas: 0 is not from 1 to 1000"},
+		"what can be":                   {v1alpha1.RouterNginx, splitv1.ProxyPods{Replicas: new(int32(3))}, ""},
+		"a router without proxies":      {v1alpha1.RouterIstio, splitv1.ProxyPods{Replicas: new(int32(0))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ro, ts := website(), &splitv1.TrafficSplit{}
@@ -307,10 +294,9 @@ func TestProxiesThatCanNotRunAsTheSpecSaysRunAsTheyDid(t *testing.T) {
 			ro.Spec.ProxyPods = &test.pods
 			for _, split := range []*splitv1.TrafficSplit{nil, ts} {
 				s := snapshotOf(ro, split)
-				s.selects("Service", "website", map[string]string{"site": "website"})
-				s.selects("Deployment", "website", keysOf(selector))
+				s.RouterName, s.RouterOffered = test.router, true
 				s.compareSplit()
-				if got := s.ProxyPodsProblem; got != test.want && (test.want == "" || !strings.HasPrefix(got, test.want)) {
+				if got := s.ProxyPodsProblem; got != test.want {
 					t.Errorf("the problem is %q, want %q", got, test.want)
 				}
 				want := &test.pods

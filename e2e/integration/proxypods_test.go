@@ -63,8 +63,7 @@ func TestARolloutSaysHowItsProxiesRun(t *testing.T) {
 		Resources:        &splitv1.ProxyResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
 		NodeSelector:     map[string]splitv1.LabelValue{fakenode.PoolLabel: splitv1.LabelValue(pool)},
 		Tolerations:      []splitv1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
-		Labels:           map[string]splitv1.LabelValue{"example.com/cost-centre": "4711"},
-		Annotations:      map[string]splitv1.AnnotationValue{"example.com/owner": "the web team"},
+		Annotations:      map[string]splitv1.AnnotationValue{"example.com/cost-centre": "4711"},
 		ImagePullSecrets: []string{"registry"},
 	}
 	s.create(deployment("website", 2), service("website"), ro)
@@ -77,35 +76,31 @@ func TestARolloutSaysHowItsProxiesRun(t *testing.T) {
 	d := s.proxiesOf(t.Context())
 	pod := d.Spec.Template
 	type set struct {
-		Replicas                         int32
-		Memory, CPU                      string
-		Priority, Pool, Label, Annotated string
-		Tolerations                      []corev1.Toleration
-		Secrets                          []corev1.LocalObjectReference
+		Replicas                  int32
+		Memory, CPU               string
+		Priority, Pool, Annotated string
+		Tolerations               []corev1.Toleration
+		Secrets                   []corev1.LocalObjectReference
 	}
 	container := pod.Spec.Containers[0].Resources
 	got := set{
 		*d.Spec.Replicas, container.Limits.Memory().String(), container.Requests.Cpu().String(),
-		pod.Spec.PriorityClassName, pod.Spec.NodeSelector[fakenode.PoolLabel], pod.Labels["example.com/cost-centre"], pod.Annotations["example.com/owner"],
+		pod.Spec.PriorityClassName, pod.Spec.NodeSelector[fakenode.PoolLabel], pod.Annotations["example.com/cost-centre"],
 		pod.Spec.Tolerations, pod.Spec.ImagePullSecrets,
 	}
 	want := set{
-		3, "1Gi", "50m", class.Name, pool, "4711", "the web team",
+		3, "1Gi", "50m", class.Name, pool, "4711",
 		[]corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 		[]corev1.LocalObjectReference{{Name: "registry"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the Deployment of the proxies (-want +got):\n%s", diff)
 	}
-	if _, found := d.Spec.Selector.MatchLabels["example.com/cost-centre"]; found || len(d.Spec.Selector.MatchLabels) != 1 {
-		t.Errorf("it selects %v", d.Spec.Selector.MatchLabels)
-	}
-
 	stop := s.neverEmpty("website")
 	defer stop()
-	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Labels["example.com/cost-centre"] = "4712" })
-	s.replaced("the proxies have the label that was changed", func(pod corev1.PodTemplateSpec) bool {
-		return pod.Labels["example.com/cost-centre"] == "4712"
+	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Annotations["example.com/cost-centre"] = "4712" })
+	s.replaced("the proxies have the annotation that was changed", func(pod corev1.PodTemplateSpec) bool {
+		return pod.Annotations["example.com/cost-centre"] == "4712"
 	})
 	s.waitReason(v1alpha1.ReasonWaitingForApproval)
 
@@ -156,41 +151,6 @@ func TestAReleaseWhoseProxiesFindNoNodeWaitsAndIsRolledBack(t *testing.T) {
 	})
 }
 
-// A label by which the app's Services or its Deployment find pods never comes to a proxy, and
-// what is refused in the middle of a release keeps nothing from being rolled back.
-func TestALabelThatWouldMakeProxiesPodsOfTheAppIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	ro := newRollout(v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual})
-	ro.Spec.ProxyPods = &splitv1.ProxyPods{Labels: map[string]splitv1.LabelValue{"app": "website"}}
-	s.create(deployment("website", 2), service("website"), ro)
-	s.serveProxies()
-	s.startOperator(newMeasurements())
-	const says = `spec.proxyPods.labels: "app" is a key of the selector of the Deployment "website", which must not find proxies; remove it.`
-	refused := func() {
-		t.Helper()
-		s.eventually("the label is refused", func(context.Context) bool {
-			_, reason, message := ready(s.rollout())
-			return reason == v1alpha1.ReasonInvalidSpec && strings.Contains(message, says)
-		})
-	}
-	refused()
-	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Labels = map[string]splitv1.LabelValue{"team": "web"} })
-	s.waitReady()
-	s.setImage(imageV2)
-	s.waitReason(v1alpha1.ReasonWaitingForApproval)
-	s.edit(func(spec *v1alpha1.RolloutSpec) { spec.ProxyPods.Labels["app"] = "website" })
-	refused()
-	if labels := s.proxiesOf(t.Context()).Spec.Template.Labels; labels["app"] != "" || labels["team"] != "web" {
-		t.Errorf("the proxies have the labels %v", labels)
-	}
-	s.decide(v1alpha1.ControlAbort)
-	s.eventually("the release is rolled back all the same", func(context.Context) bool {
-		h := s.rollout().Status.History
-		return len(h) > 0 && h[0].Outcome == v1alpha1.OutcomeRolledBack
-	})
-}
-
 // The same for a TrafficSplit that a user writes, by its annotation.
 func TestATrafficSplitSaysHowItsProxiesRun(t *testing.T) {
 	t.Parallel()
@@ -201,14 +161,14 @@ func TestATrafficSplitSaysHowItsProxiesRun(t *testing.T) {
 			ts.Annotations = map[string]string{splitv1.AnnotationRouting: text}
 		})
 	}
-	route("proxyPods: {replicas: 3, labels: {team: birds}, resources: {limits: {memory: 1Gi}}}")
+	route("proxyPods: {replicas: 3, annotations: {team: birds}, resources: {limits: {memory: 1Gi}}}")
 	s.eventually("the proxies are as the annotation says", func(ctx context.Context) bool {
 		d, _ := s.get(ctx, traffic.ProxyName("birds"), &appsv1.Deployment{}).(*appsv1.Deployment)
-		return *d.Spec.Replicas == 3 && d.Status.AvailableReplicas == 3 && d.Spec.Template.Labels["team"] == "birds" &&
+		return *d.Spec.Replicas == 3 && d.Status.AvailableReplicas == 3 && d.Spec.Template.Annotations["team"] == "birds" &&
 			d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String() == "1Gi"
 	})
 	for text, says := range map[string]string{
-		"proxyPods: {labels: {app: birds}}":                       `metadata.annotations[serin.dev/routing].proxyPods.labels: "app" is a key of the selector of Service`,
+		"proxyPods: {resources: {limits: {memory: 0}}}":           "metadata.annotations[serin.dev/routing].proxyPods.resources.limits: memory is 0",
 		"proxyPods: {priorityClassName: system-cluster-critical}": "metadata.annotations[serin.dev/routing].proxyPods.priorityClassName: ",
 	} {
 		route(text)
@@ -221,7 +181,7 @@ func TestATrafficSplitSaysHowItsProxiesRun(t *testing.T) {
 			return c != nil && c.Reason == splitv1.ReasonInvalid && strings.Contains(c.Message, says)
 		})
 	}
-	if d, _ := s.get(t.Context(), traffic.ProxyName("birds"), &appsv1.Deployment{}).(*appsv1.Deployment); d.Spec.Template.Labels["team"] != "birds" {
-		t.Errorf("what was programmed does not stay: %v", d.Spec.Template.Labels)
+	if d, _ := s.get(t.Context(), traffic.ProxyName("birds"), &appsv1.Deployment{}).(*appsv1.Deployment); d.Spec.Template.Annotations["team"] != "birds" {
+		t.Errorf("what was programmed does not stay: %v", d.Spec.Template.Annotations)
 	}
 }

@@ -40,9 +40,9 @@ func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 		"a decision":     deploymentRef + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, stepIndex: 0, reason: looked at it}",
 		"a hook":         deploymentRef + oneStep + "hooks: [{name: tests, when: BeforeStep, endpoint: {url: https://ci.example/hook}, timeout: 10m}]",
 		"a notification": deploymentRef + oneStep + "notifications: [{name: chat, format: Slack, events: [RolledBack], endpoint: {url: https://chat.example/x}}]",
-		"proxies": deploymentRef + oneStep + "proxyPods: {replicas: 3, maxReplicas: 20, resources: {requests: {cpu: 1, memory: 96Mi}, limits: {memory: 1Gi}}, priorityClassName: high, " +
+		"proxies": deploymentRef + oneStep + "proxyPods: {replicas: 3, maxReplicas: 20, resources: {requests: {cpu: 1, memory: 96Mi, ephemeral-storage: 0}, limits: {memory: 1Gi}}, priorityClassName: high, " +
 			"nodeSelector: {node-role.kubernetes.io/edge: ''}, tolerations: [{operator: Exists}, {key: example.com/edge, value: web, effect: NoExecute, tolerationSeconds: 30}], " +
-			"labels: {example.com/cost-centre: a_b.c, notserin.dev/a: b}, annotations: {a: 'b c'}, imagePullSecrets: [registry]}",
+			"annotations: {a: 'b c', notserin.dev/a: b}, imagePullSecrets: [registry]}",
 		"a way back": deploymentRef + oneStep + "rollbackWindow: {revisions: 3}\nhistoryLimit: 20\nrouter: none",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,17 +61,17 @@ var proxiesThatCanNotBe = map[string]string{
 	"replicas: 3, maxReplicas: 2":                           "replicas: is above maxReplicas; lower it, or raise maxReplicas",
 	"resources: {limits: {gpu: 1}}":                         "limits: a proxy has cpu, memory and ephemeral-storage; remove the others",
 	"resources: {requests: {gpu: 1}}":                       "requests: a proxy has cpu, memory and ephemeral-storage; remove the others",
-	"resources: {requests: {cpu: -1}}":                      "requests: a quantity is below 0; correct it",
-	"resources: {limits: {memory: -1Gi}}":                   "limits: a quantity is below 0; correct it",
+	"resources: {requests: {cpu: -1}}":                      "requests: a quantity is below 0, or that of cpu is 0; correct it",
+	"resources: {requests: {cpu: 0m}}":                      "requests: a quantity is below 0, or that of cpu is 0; correct it",
+	"resources: {limits: {memory: -1Gi}}":                   "limits: a quantity is not above 0; correct it",
+	"resources: {limits: {cpu: 0}}":                         "limits: a quantity is not above 0; correct it",
+	"resources: {limits: {memory: 0Mi}}":                    "limits: a quantity is not above 0; correct it",
+	"annotations: {Example.com/a: b}":                       "annotations: a key is not that of an annotation; write <name> or <domain>/<name>",
 	"resources: {requests: {cpu: 2}, limits: {cpu: 1500m}}": "requests: is above a limit; lower it, or raise the limit",
 	"priorityClassName: A":                                  "spec.proxyPods.priorityClassName",
 	"priorityClassName: system-node-critical":               "priorityClassName: classes whose names begin with system- are for parts of the cluster; name another one",
 	`nodeSelector: {"a b": c}`:                              "nodeSelector: a key is not that of a label; write <name> or <domain>/<name>",
 	`nodeSelector: {a: "b c"}`:                              "spec.proxyPods.nodeSelector.a",
-	`labels: {"a/b/c": d}`:                                  "labels: a key is not that of a label; write <name> or <domain>/<name>",
-	`labels: {a: -b}`:                                       "spec.proxyPods.labels.a",
-	"labels: {serin.dev/proxy: website}":                    "labels: only Serin sets labels of serin.dev; remove them",
-	"labels: {a.serin.dev/b: c}":                            "labels: only Serin sets labels of serin.dev; remove them",
 	`annotations: {"": a}`:                                  "annotations: a key is not that of an annotation; write <name> or <domain>/<name>",
 	"annotations: {serin.dev/x: a}":                         "annotations: only Serin sets annotations of serin.dev; remove them",
 	"imagePullSecrets: [A]":                                 "spec.proxyPods.imagePullSecrets[0]",

@@ -3,7 +3,6 @@
 package networkpolicy
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +17,6 @@ import (
 type Facts struct {
 	// Split that the proxies serve, and its namespace.
 	Split, Namespace string
-	// Labels that the proxies have beside their own.
-	Labels map[string]string
 	// NamespaceLabels are those of the namespace.
 	NamespaceLabels map[string]string
 	// Policies of all namespaces that are known, with those that Serin made. They are not
@@ -106,9 +103,7 @@ func made(policy *networkingv1.NetworkPolicy) bool {
 
 // proxy is what policies see of the split's proxies.
 func (f Facts) proxy() Pod {
-	p := Pod{Labels: map[string]string{}}
-	maps.Copy(p.Labels, f.Labels)
-	p.Labels[traffic.LabelProxy] = f.Split
+	p := Pod{Labels: map[string]string{traffic.LabelProxy: f.Split}}
 	for _, l := range append([]Listener{f.Access.Port}, f.Listeners...) {
 		p.Ports = append(p.Ports, corev1.ContainerPort{Name: l.Name, ContainerPort: l.Number, Protocol: l.Protocol})
 	}

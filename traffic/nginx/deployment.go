@@ -61,16 +61,15 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 				WithRollingUpdate(appsac.RollingUpdateDeployment().
 					WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
 			WithTemplate(coreac.PodTemplateSpec().
-				WithLabels(plain(opts.Pods.Labels)).WithLabels(podLabels(split)).WithLabels(mesh.Labels()).
+				WithLabels(podLabels(split)).WithLabels(mesh.Labels()).
 				WithAnnotations(plain(opts.Pods.Annotations)).
 				WithAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": container}).
 				WithAnnotations(mesh.Annotations()).
 				WithSpec(podSpec(target, listeners, opts)))), nil
 }
 
-// podLabels are those by which Serin finds a split's proxies. No other label is given to them, but
-// what the split asks for: an autoscaler, a budget, a monitor or a policy of the app must not take
-// a proxy for one of its pods.
+// podLabels are none that a user selects by: an autoscaler, a budget, a monitor or a policy
+// of the app must not take a proxy for one of its pods.
 func podLabels(split *splitv1.TrafficSplit) map[string]string {
 	return map[string]string{traffic.LabelProxy: split.Name}
 }

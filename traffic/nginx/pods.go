@@ -31,7 +31,6 @@ func (o *Options) override(own splitv1.ProxyPods) {
 	if own.ImagePullSecrets != nil {
 		pods.ImagePullSecrets = own.ImagePullSecrets
 	}
-	pods.Labels = own.Labels
 	pods.Annotations = maps.Clone(pods.Annotations)
 	if pods.Annotations == nil {
 		pods.Annotations = map[string]splitv1.AnnotationValue{}

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
@@ -26,7 +24,6 @@ const everySetting = `proxyPods:
   priorityClassName: edge
   nodeSelector: {pool: edge}
   tolerations: [{key: edge, operator: Exists, effect: NoSchedule}, {key: edge, value: web, effect: NoExecute, tolerationSeconds: 30}]
-  labels: {example.com/cost-centre: "4711"}
   annotations: {a: b}
   imagePullSecrets: [mine, ours]
 `
@@ -61,8 +58,7 @@ func TestHowTheProxiesOfOneSplitRun(t *testing.T) {
 			target := shopTargetWith(routing)
 			r, _ := testRouter(t, interceptor.Funcs{})
 			operatorsPods(&r.options)
-			options, problems, err := r.optionsOf(t.Context(), target)
-			must(t, err)
+			options, problems := r.optionsOf(target.Split)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -95,8 +91,7 @@ func TestHowManyProxiesOneSplitMayHave(t *testing.T) {
 		"{replicas: 3, maxReplicas: 5}": {3, 5},
 	} {
 		r := &Router{options: routerOptions(t)}
-		options, problems, err := r.optionsOf(t.Context(), shopTargetWith("proxyPods: "+text))
-		must(t, err)
+		options, problems := r.optionsOf(shopTargetWith("proxyPods: " + text).Split)
 		if got := [2]int32{options.Replicas, options.MaxReplicas}; got != want || len(problems) > 0 {
 			t.Errorf("%s: %v to %v proxies, want %v", text, got[0], got[1], want)
 		}
@@ -106,49 +101,15 @@ func TestHowManyProxiesOneSplitMayHave(t *testing.T) {
 func TestWhatProxiesCanNotBeRefusesTheSplit(t *testing.T) {
 	for text, says := range map[string]string{
 		"replicas: 0":                                       "replicas: 0 is not from 1 to 1000",
-		"labels: {serin.dev/proxy: other}":                  "labels: only Serin sets",
+		"annotations: {serin.dev/proxy: other}":             "annotations: only Serin sets",
 		"resources: {requests: {cpu: 2}, limits: {cpu: 1}}": "resources: requests more cpu than its limit",
-		// The keys of the root Service's selector and of a backend's.
-		"labels: {tier: back}": `labels: "tier" is a key of the selector of Service "web", which must not find proxies; remove it`,
-		"labels: {version: x}": `labels: "version" is a key of the selector of Service "web-stable"`,
 	} {
 		target := shopTargetWith("proxyPods: {" + text + "}")
-		r, api := testRouter(t, interceptor.Funcs{})
-		stable := target.Root.DeepCopy()
-		stable.Name, stable.Spec.Selector = "web-stable", map[string]string{"version": "1"}
-		must(t, api.Create(t.Context(), stable))
+		r, _ := testRouter(t, interceptor.Funcs{})
 		state, err := r.Observe(t.Context(), target)
 		must(t, err)
 		if len(state.Problems) != 1 || !strings.HasPrefix(state.Problems[0].Message, traffic.FieldProxyPods+"."+says) || !traffic.Refused(state.Problems) {
 			t.Errorf("%s: %+v, want %q", text, state.Problems, says)
-		}
-	}
-}
-
-// A policy that selects pods by a label which a split gives to its proxies isolates them, so they
-// need one of Serin's.
-func TestAPolicyFindsProxiesByTheLabelsThatASplitGivesThem(t *testing.T) {
-	for routing, want := range map[string]int{"": 0, "proxyPods: {labels: {team: checkout}}": 1, "proxyPods: {labels: {team: search}}": 0} {
-		r, api := testRouter(t, interceptor.Funcs{})
-		must(t, api.Create(t.Context(), &networkingv1.NetworkPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "shop"},
-			Spec: networkingv1.NetworkPolicySpec{
-				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"team": "checkout"}},
-				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
-			},
-		}))
-		target := shopTargetWith(routing)
-		target.Asked = true
-		state, err := r.Observe(t.Context(), target)
-		must(t, err)
-		made := 0
-		for _, o := range state.Objects {
-			if o.Kind == "NetworkPolicy" {
-				made++
-			}
-		}
-		if made != want || len(state.Problems) > 0 {
-			t.Errorf("%q: %d policies, want %d; %v", routing, made, want, state.Problems)
 		}
 	}
 }

@@ -3,8 +3,6 @@
 package nginx
 
 import (
-	"context"
-	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,31 +37,16 @@ func merged(operators corev1.ResourceRequirements, own *splitv1.ProxyResources) 
 
 // optionsOf are the options for the proxies of one split. With settings of its own that are
 // wrong they are the operator's, and the split is refused.
-func (r *Router) optionsOf(ctx context.Context, target traffic.Target) (Options, []traffic.Problem, error) {
-	routing, _ := splitv1.RoutingOf(target.Split) // resolve.Split refuses what can't be read
+func (r *Router) optionsOf(split *splitv1.TrafficSplit) (Options, []traffic.Problem) {
+	routing, _ := splitv1.RoutingOf(split) // resolve.Split refuses what can't be read
 	own := routing.ProxyPods
 	if own == nil {
-		return r.options, nil, nil
+		return r.options, nil
 	}
 	if err := own.Check(); err != nil {
-		return r.options, invalid(err), nil
-	}
-	if len(own.Labels) > 0 && target.Root != nil {
-		services, err := r.servicesOf(ctx, target)
-		if err != nil {
-			return r.options, nil, err
-		}
-		for _, s := range services {
-			if key := traffic.SelectedBy(own.Labels, traffic.DeclaredSelector(s)); key != "" {
-				return r.options, invalid(fmt.Errorf("labels: %q is a key of the selector of Service %q, which must not find proxies; remove it", key, s.Name)), nil
-			}
-		}
+		return r.options, []traffic.Problem{traffic.Refuse(splitv1.ReasonInvalid, "%s.%s", traffic.FieldProxyPods, err)}
 	}
 	options := r.options
 	options.override(*own)
-	return options, nil, nil
-}
-
-func invalid(err error) []traffic.Problem {
-	return []traffic.Problem{traffic.Refuse(splitv1.ReasonInvalid, "%s.%s", traffic.FieldProxyPods, err)}
+	return options, nil
 }

@@ -123,12 +123,9 @@ func (r *Router) anyProxies(ctx context.Context, namespace string) (bool, error)
 
 // settings are those of one split, with what is wrong with them.
 func (r *Router) settings(ctx context.Context, target traffic.Target) (settings, []traffic.Problem, error) {
-	options, problems, err := r.optionsOf(ctx, target)
-	if err != nil {
-		return settings{}, nil, err
-	}
+	options, problems := r.optionsOf(target.Split)
 	account := &corev1.ServiceAccount{}
-	err = r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: traffic.SharedProxyName}, account)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: traffic.SharedProxyName}, account)
 	if err = client.IgnoreNotFound(err); err != nil {
 		return settings{}, nil, fmt.Errorf("ServiceAccount %s: %w", traffic.SharedProxyName, err)
 	}

@@ -56,13 +56,7 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 // facts are what the policies of a split depend on. Pods are read when a policy that concerns it
 // may concern some of them only, or always.
 func (r *Router) facts(ctx context.Context, target traffic.Target, listeners []conf.Listener, always bool) (networkpolicy.Facts, app, error) {
-	options, _, err := r.optionsOf(ctx, target)
-	if err != nil {
-		return networkpolicy.Facts{}, app{}, err
-	}
-	f := networkpolicy.Facts{
-		Split: target.Split.Name, Namespace: target.Split.Namespace, Labels: plain(options.Pods.Labels), Access: r.access(target.Split.Namespace),
-	}
+	f := networkpolicy.Facts{Split: target.Split.Name, Namespace: target.Split.Namespace, Access: r.access(target.Split.Namespace)}
 	namespace, err := r.namespace(ctx, f.Namespace)
 	if err != nil {
 		return f, app{}, err

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// SystemPriority begins the names of the PriorityClasses of the cluster's own parts. Kubernetes
+// systemPriority begins the names of the PriorityClasses of the cluster's own parts. Kubernetes
 // takes no other class of such a name.
-const SystemPriority = "system-"
+const systemPriority = "system-"
 
 // Bounds of ProxyPods, which its markers have too.
 const (
@@ -74,14 +74,6 @@ type ProxyPods struct {
 	// +kubebuilder:validation:MaxItems=16
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 
-	// labels of the pods, besides those that Serin sets. A key of the selector of the app's
-	// Services or of its Deployment is refused: proxies must not count as pods of the app.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",message="labels: a key is not that of a label; write <name> or <domain>/<name>"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('serin.dev/') && !k.contains('.serin.dev/'))",message="labels: only Serin sets labels of serin.dev; remove them"
-	Labels map[string]LabelValue `json:"labels,omitempty"`
-
 	// annotations of the pods, besides those that the operator gives to all.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
@@ -105,19 +97,20 @@ type ProxyPods struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="requests: is above a limit; lower it, or raise the limit"
 type ProxyResources struct {
-	// requests are what is reserved for the container: cpu, memory, ephemeral-storage.
+	// requests are what is reserved for the container: cpu, memory, ephemeral-storage. That of
+	// cpu is above 0, since the autoscaler goes by a part of it.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="requests: a proxy has cpu, memory and ephemeral-storage; remove the others"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="requests: a quantity is below 0; correct it"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= (k == 'cpu' ? 1 : 0))",message="requests: a quantity is below 0, or that of cpu is 0; correct it"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
-	// limits are the most that the container may use: cpu, memory, ephemeral-storage. A CPU
-	// limit adds latency to every version alike.
+	// limits are the most that the container may use: cpu, memory, ephemeral-storage. Each is
+	// above 0. A CPU limit adds latency to every version alike.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="limits: a proxy has cpu, memory and ephemeral-storage; remove the others"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="limits: a quantity is below 0; correct it"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) > 0)",message="limits: a quantity is not above 0; correct it"
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }
 
@@ -168,18 +161,56 @@ type Toleration struct {
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
 
-// Check finds what the API server would refuse of proxies, and what only Serin may say of
-// them. The error begins with the field. It is as strict as the schema of a Rollout, since an
-// annotation has none.
+// Check finds what an app may not say of its proxies: what Valid finds, and what exceeds the
+// schema of a Rollout, since an annotation has none. The error begins with the field.
 func (p *ProxyPods) Check() error {
 	if p == nil {
 		return nil
 	}
-	return cmp.Or(p.checkReplicas(), p.Resources.check(), p.checkPriority(),
-		checkLabels("nodeSelector", p.NodeSelector), p.checkTolerations(),
-		checkLabels("labels", p.Labels), checkReserved("labels", p.Labels),
-		p.checkAnnotations(), checkReserved("annotations", p.Annotations),
-		p.checkSecrets())
+	return cmp.Or(p.checkReplicas(), p.Resources.check(), p.Valid(), p.checkBounds())
+}
+
+// Valid finds what the API server would refuse of pods, and what only Serin may say of them. The
+// error begins with the field.
+func (p *ProxyPods) Valid() error {
+	if name := p.PriorityClassName; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return fmt.Errorf("priorityClassName: %.63q is not the name of a PriorityClass", name)
+	}
+	return cmp.Or(p.checkNodeSelector(), p.checkTolerations(), p.checkAnnotations(), p.checkSecrets())
+}
+
+// checkBounds is about what an operator may say, and an app may not.
+func (p *ProxyPods) checkBounds() error {
+	if strings.HasPrefix(p.PriorityClassName, systemPriority) {
+		return fmt.Errorf("priorityClassName: %.63q is for parts of the cluster; name another class", p.PriorityClassName)
+	}
+	for _, of := range []struct {
+		field     string
+		has, most int
+	}{
+		{"nodeSelector", len(p.NodeSelector), maxProxyEntries},
+		{"tolerations", len(p.Tolerations), maxProxyEntries},
+		{"annotations", len(p.Annotations), maxProxyEntries},
+		{"imagePullSecrets", len(p.ImagePullSecrets), maxProxyPullSecrets},
+	} {
+		if of.has > of.most {
+			return fmt.Errorf("%s: has %d entries, more than %d; remove some", of.field, of.has, of.most)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Annotations)) {
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			return fmt.Errorf("annotations: the domain of %.63q has upper case; write it in lower case", key)
+		case utf8.RuneCountInString(string(p.Annotations[key])) > maxProxyAnnotation:
+			return fmt.Errorf("annotations: the value of %.63q has more than %d characters; shorten it", key, maxProxyAnnotation)
+		}
+	}
+	for i, name := range p.ImagePullSecrets {
+		if slices.Contains(p.ImagePullSecrets[:i], name) {
+			return fmt.Errorf("imagePullSecrets: %.63q is there twice; remove one", name)
+		}
+	}
+	return nil
 }
 
 func (p *ProxyPods) checkReplicas() error {
@@ -208,7 +239,7 @@ func (r *ProxyResources) check() error {
 	if r == nil {
 		return nil
 	}
-	if err := cmp.Or(checkQuantities("requests", r.Requests), checkQuantities("limits", r.Limits)); err != nil {
+	if err := cmp.Or(checkQuantities("requests", r.Requests, corev1.ResourceCPU), checkQuantities("limits", r.Limits, proxyResourceNames...)); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
@@ -219,86 +250,54 @@ func (r *ProxyResources) check() error {
 	return nil
 }
 
-func checkQuantities(field string, list corev1.ResourceList) error {
+// checkQuantities refuses 0 too for those which the autoscaler and the protection from overload
+// are computed from.
+func checkQuantities(field string, list corev1.ResourceList, above0 ...corev1.ResourceName) error {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		switch quantity := list[name]; {
 		case !slices.Contains(proxyResourceNames, name):
 			return fmt.Errorf("resources.%s: %.40q is not a resource of a proxy; name cpu, memory or ephemeral-storage", field, name)
 		case quantity.Sign() < 0:
 			return fmt.Errorf("resources.%s: %s is below 0; correct it", field, name)
+		case quantity.IsZero() && slices.Contains(above0, name):
+			return fmt.Errorf("resources.%s: %s is 0; correct it, or remove it", field, name)
 		}
 	}
 	return nil
 }
 
-func (p *ProxyPods) checkPriority() error {
-	switch name := p.PriorityClassName; {
-	case name == "":
-	case len(validation.IsDNS1123Subdomain(name)) > 0:
-		return fmt.Errorf("priorityClassName: %.63q is not the name of a PriorityClass", name)
-	case strings.HasPrefix(name, SystemPriority):
-		return fmt.Errorf("priorityClassName: %.63q is for parts of the cluster; name another class", name)
-	}
-	return nil
-}
-
-func checkLabels(field string, labels map[string]LabelValue) error {
-	if len(labels) > maxProxyEntries {
-		return fmt.Errorf("%s: has %d entries, more than %d; remove some", field, len(labels), maxProxyEntries)
-	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(string(labels[key]))) > 0 {
-			return fmt.Errorf("%s: %.63q: %.63q is not a label", field, key, labels[key])
+func (p *ProxyPods) checkNodeSelector() error {
+	for _, key := range slices.Sorted(maps.Keys(p.NodeSelector)) {
+		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(string(p.NodeSelector[key]))) > 0 {
+			return fmt.Errorf("nodeSelector: %.63q: %.63q is not a label", key, p.NodeSelector[key])
 		}
 	}
 	return nil
 }
 
-// checkReserved refuses what is Serin's own.
-func checkReserved[V any](field string, of map[string]V) error {
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		domain, _, qualified := strings.Cut(key, "/")
-		if qualified && (domain == "serin.dev" || strings.HasSuffix(domain, ".serin.dev")) {
-			return fmt.Errorf("%s: only Serin sets %.63q; remove it", field, key)
-		}
-	}
-	return nil
-}
-
+// checkAnnotations lets a domain have upper case, as Kubernetes does.
 func (p *ProxyPods) checkAnnotations() error {
-	if len(p.Annotations) > maxProxyEntries {
-		return fmt.Errorf("annotations: has %d entries, more than %d; remove some", len(p.Annotations), maxProxyEntries)
-	}
 	for _, key := range slices.Sorted(maps.Keys(p.Annotations)) {
-		switch {
-		case len(validation.IsQualifiedName(key)) > 0:
+		switch domain, _, qualified := strings.Cut(key, "/"); {
+		case len(validation.IsQualifiedName(strings.ToLower(key))) > 0:
 			return fmt.Errorf("annotations: %.63q is not the key of an annotation", key)
-		case utf8.RuneCountInString(string(p.Annotations[key])) > maxProxyAnnotation:
-			return fmt.Errorf("annotations: the value of %.63q has more than %d characters; shorten it", key, maxProxyAnnotation)
+		case qualified && (domain == "serin.dev" || strings.HasSuffix(domain, ".serin.dev")):
+			return fmt.Errorf("annotations: only Serin sets %.63q; remove it", key)
 		}
 	}
 	return nil
 }
 
 func (p *ProxyPods) checkSecrets() error {
-	if len(p.ImagePullSecrets) > maxProxyPullSecrets {
-		return fmt.Errorf("imagePullSecrets: has %d entries, more than %d; remove some", len(p.ImagePullSecrets), maxProxyPullSecrets)
-	}
-	for i, name := range p.ImagePullSecrets {
-		switch {
-		case len(validation.IsDNS1123Subdomain(name)) > 0:
+	for _, name := range p.ImagePullSecrets {
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
 			return fmt.Errorf("imagePullSecrets: %.63q is not the name of a Secret", name)
-		case slices.Contains(p.ImagePullSecrets[:i], name):
-			return fmt.Errorf("imagePullSecrets: %.63q is there twice; remove one", name)
 		}
 	}
 	return nil
 }
 
 func (p *ProxyPods) checkTolerations() error {
-	if len(p.Tolerations) > maxProxyEntries {
-		return fmt.Errorf("tolerations: has %d entries, more than %d; remove some", len(p.Tolerations), maxProxyEntries)
-	}
 	for i := range p.Tolerations {
 		if err := p.Tolerations[i].check(); err != nil {
 			return fmt.Errorf("tolerations[%d]: %w", i, err)

@@ -155,15 +155,39 @@ func RoutingOf(split *TrafficSplit) (Routing, error) {
 
 // parseRouting reads JSON, which is what Serin writes, or else YAML, which takes several times as
 // long.
-func parseRouting(text string) (r Routing, err error) {
+func parseRouting(text string) (Routing, error) {
 	if len(text) > maxRoutingBytes {
-		return r, fmt.Errorf("has more than %d bytes", maxRoutingBytes)
+		return Routing{}, fmt.Errorf("has more than %d bytes", maxRoutingBytes)
 	}
-	if unknown, err := kjson.UnmarshalStrict([]byte(text), &r); err == nil && len(unknown) == 0 {
-		return r, nil
+	var w written
+	if unknown, err := kjson.UnmarshalStrict([]byte(text), &w); err == nil && len(unknown) == 0 {
+		return w.routing(), nil
 	}
-	r = Routing{}
-	return r, yaml.UnmarshalStrict([]byte(text), &r)
+	w = written{}
+	if err := yaml.UnmarshalStrict([]byte(text), &w); err != nil {
+		return Routing{}, err
+	}
+	return w.routing(), nil
+}
+
+// written is a Routing as it may be in a cluster: splits of before an upgrade have the resources
+// of proxies beside proxyPods.
+type written struct {
+	Routing        `json:",inline"`
+	ProxyResources *ProxyResources `json:"proxyResources,omitempty"`
+}
+
+func (w *written) routing() Routing {
+	r := w.Routing
+	if w.ProxyResources != nil {
+		if r.ProxyPods == nil {
+			r.ProxyPods = &ProxyPods{}
+		}
+		if r.ProxyPods.Resources == nil {
+			r.ProxyPods.Resources = w.ProxyResources
+		}
+	}
+	return r
 }
 
 // SetRouting writes the Routing of a split as JSON, and removes the annotation when it is

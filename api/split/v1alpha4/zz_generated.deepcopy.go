@@ -200,13 +200,6 @@ func (in *ProxyPods) DeepCopyInto(out *ProxyPods) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.Labels != nil {
-		in, out := &in.Labels, &out.Labels
-		*out = make(map[string]LabelValue, len(*in))
-		for key, val := range *in {
-			(*out)[key] = val
-		}
-	}
 	if in.Annotations != nil {
 		in, out := &in.Annotations, &out.Annotations
 		*out = make(map[string]AnnotationValue, len(*in))

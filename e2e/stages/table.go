@@ -19,7 +19,7 @@ const (
 func Tests(p Packages) []Stage {
 	return []Stage{
 		{Name: "packages", About: "Debian packages that the tests use", Steps: []Step{script("install packages", ".ci/packages.sh")}},
-		{Name: "build", About: "Kubernetes, Helm, CoreDNS and Traefik, where the cache lacks them, beside the next stages", Background: true, Steps: []Step{
+		{Name: "build", About: "Kubernetes, Helm, CoreDNS, kube-network-policies and Traefik, where the cache lacks them, beside the next stages", Background: true, Steps: []Step{
 			{Name: "build the programs of the cluster", Folder: clusterModule, Args: []string{"nice", "-n", "10", "go", "run", "./cmd/cluster", "build"}},
 		}},
 		{Name: "check", About: "format, generated files, imports, go vet", Together: true, Steps: []Step{

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tools builds the programs that a local cluster is made of (see
-// [Kubernetes], [Helm] and [CoreDNS]) or tested with ([Traefik]) from Go modules into a cache folder.
+// [Kubernetes], [Helm] and [CoreDNS]) or tested with ([Traefik] and [NetworkPolicies]) from Go
+// modules into a cache folder.
 //
 // Each program has a folder beside this file with a go.mod of its own, which
 // pins its version. A build is kept under a key made from that folder's content,

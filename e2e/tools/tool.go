@@ -58,6 +58,12 @@ var (
 	}
 	// Kind is the command that makes clusters of containers.
 	Kind = Tool{Name: "kind", Package: "sigs.k8s.io/kind", Programs: []string{"kind"}}
+	// NetworkPolicies enforces NetworkPolicies on a node.
+	NetworkPolicies = Tool{
+		Name:     "networkpolicies",
+		Package:  ".",
+		Programs: []string{"kube-network-policies"},
+	}
 	// ArgoCDDiff compares objects as Argo CD does.
 	ArgoCDDiff = Tool{Name: "argocddiff", Package: ".", Programs: []string{"argocddiff"}}
 )

@@ -156,13 +156,13 @@ func newGateway(options *cluster.Options) *cobra.Command {
 
 func newBuild(options *cluster.Options) *cobra.Command {
 	return &cobra.Command{
-		Use: "build", Args: cobra.NoArgs, Short: "Build the programs of the cluster, and Traefik, into the cache",
+		Use: "build", Args: cobra.NoArgs, Short: "Build the programs of the cluster, and those that it is tested with, into the cache",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checkout, err := tools.Locate()
 			if err != nil {
 				return err
 			}
-			_, err = checkout.Builder(options.Out).Build(cmd.Context(), tools.Kubernetes, tools.CoreDNS, tools.Helm, tools.Traefik)
+			_, err = checkout.Builder(options.Out).Build(cmd.Context(), tools.Kubernetes, tools.CoreDNS, tools.Helm, tools.NetworkPolicies, tools.Traefik)
 			return err
 		},
 	}

@@ -145,8 +145,8 @@ func (s *site) addPings(p pingers) {
 
 // pingHTTP asks for an answer on a new connection.
 func pingHTTP(ctx context.Context, address string, _ int) error {
-	answer, err := exchange(ctx, &net.Dialer{}, "tcp", address, []byte("GET / HTTP/1.0\r\n\r\n"))
-	if err == nil && !bytes.HasPrefix(answer, []byte("HTTP/1.0 200 ")) {
+	answer, err := exchange(ctx, &net.Dialer{}, "tcp", address, []byte("GET / HTTP/1.1\r\nHost: website\r\nConnection: close\r\n\r\n"))
+	if err == nil && !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")) {
 		err = fmt.Errorf("the answer is %q", answer)
 	}
 	return err

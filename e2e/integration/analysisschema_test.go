@@ -238,7 +238,7 @@ func TestGeneratedKindsStaySmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Size() >= 110_000 { // a tenth more than at first, for the abilities of Rollouts that came since
+		if info.Size() >= 120_000 { // a fifth more than at first, for the abilities of Rollouts that came since
 			t.Errorf("%s has %d bytes: a kind that size is slow to read, for people and for the API server", file, info.Size())
 		}
 	}

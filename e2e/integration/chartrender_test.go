@@ -129,7 +129,7 @@ func TestTheChart(t *testing.T) {
 			has:  "cert-manager.io/inject-ca-from: a/b",
 		},
 		"has no metrics servers where they are not wanted": {
-			args: []string{"template", release, dir, "--set", "metrics.enabled=false"}, has: "kind: Deployment", hasNot: "serin-metrics",
+			args: []string{"template", release, dir, "--set", "metrics.enabled=false"}, has: "kind: Deployment", hasNot: "name: serin-metrics\n",
 		},
 		"measures by Serin's own proxies": {args: []string{"template", release, dir}, has: "- --source=scrape\n", hasNot: "--prometheus"},
 		"reads a Prometheus": {

@@ -32,11 +32,22 @@ type base struct {
 	kubernetes string
 	// serves are kinds that the cluster serves beside those of every cluster.
 	serves []string
+	// namespaced is whether it is for one namespace, and has nothing outside of it.
+	namespaced bool
+}
+
+// values are those of the chart that are not its defaults.
+func (b base) values() map[string]any {
+	if !b.namespaced {
+		return nil
+	}
+	return map[string]any{"watchNamespaces": []any{releaseNamespace}, "clusterObjects": map[string]any{"enabled": false}}
 }
 
 var bases = []base{
 	{folder: "cluster-wide", kubernetes: "v1.36.0", serves: []string{"admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"}},
 	{folder: "cluster-wide-before-1.36", kubernetes: "v1.35.0"},
+	{folder: "namespaced", kubernetes: "v1.36.0", namespaced: true},
 }
 
 // kustomize writes the bases, and an archive of them whose path it returns.
@@ -64,13 +75,16 @@ func (m *maker) kustomize(ctx context.Context, c Chart) (string, error) {
 }
 
 // files renders the chart: a file for each of its templates, with the namespace, which Helm
-// would make.
+// would make. One for a single namespace has that already.
 func (b base) files(ctx context.Context, c Chart) (map[string][]byte, error) {
-	manifest, err := b.render(ctx, c, nil)
+	manifest, err := b.render(ctx, c, b.values())
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string]string{"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + releaseNamespace + "\n"}
+	texts := map[string]string{}
+	if !b.namespaced {
+		texts["namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + releaseNamespace + "\n"
+	}
 	for document := range strings.SplitSeq("\n"+manifest, "\n---\n") {
 		comment, content, found := strings.Cut(strings.TrimSpace(document), "\n")
 		source, isSource := strings.CutPrefix(comment, "# Source: ")

@@ -153,7 +153,7 @@ func TestABaseIsWhatTheChartRenders(t *testing.T) {
 	if _, err := m.kustomize(t.Context(), chart); err != nil {
 		t.Fatal(err)
 	}
-	policies := map[string]int{}
+	policies, outside := map[string]int{}, []string{}
 	for _, b := range bases {
 		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(m.Options.Dist, "kustomize", b.folder))
 		if err != nil {
@@ -165,11 +165,11 @@ func TestABaseIsWhatTheChartRenders(t *testing.T) {
 		}
 		got := objects(t, text)
 		namespace := "v1 Namespace  serin-system"
-		if _, ok := got[namespace]; !ok {
-			t.Errorf("%s has no namespace", b.folder)
+		if _, ok := got[namespace]; ok == b.namespaced {
+			t.Errorf("%s has a namespace: %v", b.folder, ok)
 		}
 		delete(got, namespace)
-		rendered, err := b.render(t.Context(), chart, nil)
+		rendered, err := b.render(t.Context(), chart, b.values())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,10 +180,16 @@ func TestABaseIsWhatTheChartRenders(t *testing.T) {
 			if strings.Contains(name, " MutatingAdmissionPolicy ") {
 				policies[b.folder]++
 			}
+			if b.namespaced && !strings.Contains(name, " "+releaseNamespace+" ") {
+				outside = append(outside, name)
+			}
 		}
 	}
 	if policies["cluster-wide"] == 0 || policies["cluster-wide-before-1.36"] != 0 {
 		t.Errorf("mutating policies of the bases: %v", policies)
+	}
+	if len(outside) > 0 {
+		t.Errorf("the base for one namespace has objects outside of it: %v", outside)
 	}
 }
 

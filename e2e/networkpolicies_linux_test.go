@@ -34,12 +34,12 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
-// TestNetworkPolicies releases a website under load in a namespace that denies everything by
+// TestLongNetworkPolicies releases a website under load in a namespace that denies everything by
 // default, on a node that enforces NetworkPolicies. The clients that the policies let in, in this
 // namespace and in another one, lose nothing. At no time does a pod that they keep out reach the
 // website, directly or through its proxies, or anything but the manager the counters of a proxy.
 // Without the policies each of these pods gets through, before the release and after it.
-func TestNetworkPolicies(t *testing.T) {
+func TestLongNetworkPolicies(t *testing.T) {
 	play(t, func(a *attempt) {
 		p := newPolicies(a, "serin-policies", podOfWebsite, serviceOfWebsite, proxyOfWebsite, countersOfProxy)
 		p.apply("namespace")

@@ -135,23 +135,9 @@ func TestAlertsFireOnTheirSeriesAndOnNoOther(t *testing.T) {
 // expressions are the queries of the dashboard, by panel, and those of the alerts.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
-	var board struct {
-		Panels []struct {
-			Title   string `json:"title"`
-			Targets []struct {
-				RefID string `json:"refId"`
-				Expr  string `json:"expr"`
-			} `json:"targets"`
-		} `json:"panels"`
-	}
-	if err := json.Unmarshal(read(t, dashboardFile), &board); err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]string{}
-	for _, p := range board.Panels {
-		for _, target := range p.Targets {
-			all["panel "+p.Title+" "+target.RefID] = strings.NewReplacer("$__rate_interval", "5m", "$namespace", ".*").Replace(target.Expr)
-		}
+	for _, q := range queries(t) {
+		all["panel "+q.panel] = q.in(".*")
 	}
 	for _, a := range alerts(t, read(t, rulesFile)) {
 		all[a.Alert] = a.Expr
@@ -182,9 +168,9 @@ func served(t *testing.T) map[string]map[string][]string {
 		registry.MustRegister(c)
 		described(c, all)
 	}
-	page := string(read(t, filepath.Join(root, "docs", "proxy.md"))) // a test of the agent compares it with what it serves
+	page := string(read(t, filepath.Join(root, "docs", "proxy.md"))) // kept true by TestThePageListsEveryMetricOfTheProxyWithItsLabels
 	for _, m := range regexp.MustCompile("`(serin_proxy_[a-z_]+)(?:\\{([a-z,]+)\\})?`").FindAllStringSubmatch(page, -1) {
-		add(all, m[1], strings.Split(m[2], ","))
+		add(all, m[1], strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' }))
 	}
 	for _, g := range []prometheus.Gatherer{registry, metrics.Registry} {
 		families, err := g.Gather()
@@ -195,15 +181,21 @@ func served(t *testing.T) map[string]map[string][]string {
 			known(all, f)
 		}
 	}
-	// What the controller runtime serves once controllers run.
+	// What the controller runtime describes, and serves once controllers run.
+	described(metrics.Registry.(prometheus.Collector), all)
 	controllers := []string{"rollout", "trafficsplit", "canaryrelease", "freeze"}
-	for _, name := range []string{"reconcile_total", "reconcile_errors_total", "reconcile_timeouts_total", "reconcile_time_seconds_bucket"} {
-		all["controller_runtime_"+name] = map[string][]string{"controller": controllers, "result": {free}, "le": {free}}
+	for label, names := range map[string][]string{
+		"controller": {"controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_timeouts_total", "controller_runtime_reconcile_time_seconds_bucket"},
+		"name":       {"workqueue_depth", "workqueue_longest_running_processor_seconds"},
+	} {
+		for _, name := range names {
+			if all[name] == nil {
+				t.Fatalf("the controller runtime has no %s", name)
+			}
+			all[name][label] = controllers
+		}
 	}
-	for _, name := range []string{"workqueue_depth", "workqueue_longest_running_processor_seconds"} {
-		all[name] = map[string][]string{"name": controllers}
-	}
-	all["leader_election_master_status"] = map[string][]string{"name": {"manager.serin.dev"}}
+	all["leader_election_master_status"]["name"] = []string{"manager.serin.dev"}
 	for name, values := range all {
 		if strings.HasPrefix(name, "serin_proxy_") || name == "up" {
 			values["namespace"], values["serin_dev_proxy"] = []string{free}, []string{free}
@@ -218,7 +210,9 @@ func add(all map[string]map[string][]string, name string, names []string) {
 			all[n] = map[string][]string{"le": {free}}
 		}
 		for _, label := range names {
-			all[n][label] = []string{free}
+			if all[n][label] == nil {
+				all[n][label] = []string{free}
+			}
 		}
 	}
 }

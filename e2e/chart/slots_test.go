@@ -126,9 +126,11 @@ var description = regexp.MustCompile(`fqName: "([^"]+)".*constLabels: \{([^}]*)\
 
 // described adds what a collector may serve: the values of constant labels, and others as free.
 func described(c prometheus.Collector, all map[string]map[string][]string) {
-	ch := make(chan *prometheus.Desc, 100)
-	c.Describe(ch)
-	close(ch)
+	ch := make(chan *prometheus.Desc)
+	go func() {
+		defer close(ch)
+		c.Describe(ch)
+	}()
 	for d := range ch {
 		m := description.FindStringSubmatch(d.String())
 		add(all, m[1], strings.FieldsFunc(m[3], func(r rune) bool { return r == ',' || r == ' ' }))

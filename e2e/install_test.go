@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,9 @@ type installation struct {
 	core    kubernetes.Interface
 	stage   *stage.Stage
 	gateway gateway.Gateway
+	// ready is how long helm install took until all pods were ready, their image pulled; 0 where
+	// an earlier run did it.
+	ready time.Duration
 	// metrics says where TrafficMetrics come from.
 	metrics metricsSource
 	// rejections are what the local cluster's node led nowhere, nil where an existing cluster is used.
@@ -132,7 +136,36 @@ func (i *installation) put(ctx context.Context) error {
 	if err := errors.Join(i.stage.Clean(ctx), i.gateway.Install(ctx)); err != nil {
 		return fmt.Errorf("%w\n%s", err, diagnosis.Explain(ctx, i.core))
 	}
-	return i.stage.InstallRelease(ctx)
+	began := readPressure()
+	err := i.stage.InstallRelease(ctx)
+	ended := readPressure()
+	i.ready = ended.at.Sub(began.at)
+	fmt.Fprintf(os.Stderr, "helm install took %s; %s\n", i.ready.Round(100*time.Millisecond), began.since(ended))
+	return err
+}
+
+// TestHelmInstallIsReadyWithinAMinute judges the installation that all scenarios use, which
+// is made before any of them runs. Its values say where the images are, and nothing else.
+func TestHelmInstallIsReadyWithinAMinute(t *testing.T) {
+	i := requireCluster(t)
+	if i.ready == 0 {
+		t.Skip("an earlier run with -keep installed Serin")
+	}
+	list, err := i.core.AppsV1().Deployments(stage.SystemNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(mark, err)
+	}
+	if len(list.Items) == 0 {
+		t.Error(mark, "helm install made no Deployment")
+	}
+	for _, d := range list.Items {
+		if d.Status.AvailableReplicas != *d.Spec.Replicas {
+			t.Errorf("%s %d of %d pods of %s are available after helm install", mark, d.Status.AvailableReplicas, *d.Spec.Replicas, d.Name)
+		}
+	}
+	if i.ready > time.Minute {
+		t.Error(mark, "helm install took", i.ready)
+	}
 }
 
 // connect makes the clients of the cluster.

@@ -28,7 +28,8 @@ const (
 	Release = "serin"
 	// SystemNamespace is where Serin itself runs.
 	SystemNamespace = "serin-system"
-	// installLimit bounds how long Serin may take to become ready.
+	// installLimit bounds how long Helm waits for Serin to become ready, on any cluster and in the
+	// middle of a release too. What is promised of an installation is less: TestHelmInstallIsReadyWithinAMinute.
 	installLimit = 2 * time.Minute
 )
 

@@ -46,6 +46,17 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies, o.DataPlane.WantedProxies = nil, 0 },
 			reason: splitv1.ReasonWaitingForProxies,
 		},
+		"nor is it made endpoints": {
+			from: before(), edit: func(o *plan.Observation) { noSlices(o); o.DataPlane.Proxies, o.DataPlane.WantedProxies = nil, 0 },
+		},
+		"proxies whose Deployment is gone go with it, and take no traffic over": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent },
+			actions: "Apply deployment",
+		},
+		"nor are they made endpoints": {
+			from: before(), edit: func(o *plan.Observation) { noSlices(o); o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent },
+			actions: "Apply deployment",
+		},
 		"the Service is not restored while its own pods are not ready": {
 			from: live(), edit: func(o *plan.Observation) {
 				noneReady(o)

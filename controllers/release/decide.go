@@ -55,6 +55,9 @@ const maxTransitions = 32
 // converge acts for the phase that the Rollout is in. What ends a release, or makes
 // another version stable, makes that another phase, which is acted for in the same look.
 func converge(d *state.Draft) {
+	if d.Status.Stable == nil && !d.Deleting() {
+		record.IgnoreControl(d) // it is about an earlier release, as in a backup that is restored
+	}
 	if d.NewStable != nil {
 		d.Status.Stable = d.NewStable
 	}

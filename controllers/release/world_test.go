@@ -130,6 +130,7 @@ type split struct {
 	deleting           bool
 	cutOver            bool // the router has taken the traffic over once
 	withdrawn          bool // no router serves it any more
+	inherited          bool // an earlier Rollout made it
 	version            int
 }
 
@@ -306,7 +307,7 @@ func (w *world) observe() state.Observation {
 				Presence: kit.Present, Object: kit.Object{UID: "split", ResourceVersion: strconv.Itoa(s.version)}, Ours: true, Deleting: s.deleting,
 				Programmed: s.served == s.generation && !s.withdrawn, Unserved: s.withdrawn,
 			},
-			Requested: s.requested, Observed: s.observed,
+			Requested: s.requested, Observed: s.observed, Inherited: s.inherited,
 		}
 	}
 	if w.isDelegated() {
@@ -537,7 +538,7 @@ func (w *world) applySplit(r strategy.Route) {
 	}
 	w.rv++
 	w.passed = w.passed && w.split.requested.SameRequests(r)
-	w.split.requested, w.split.lag, w.split.version = r, 0, w.rv
+	w.split.requested, w.split.lag, w.split.version, w.split.inherited = r, 0, w.rv, false
 	w.split.generation++
 }
 

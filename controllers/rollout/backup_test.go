@@ -111,6 +111,53 @@ func TestWhatABackupBringsBackLateIsRestoredToo(t *testing.T) {
 	}
 }
 
+// What is restored last is the split, at which the Deployment may be restored already, and the
+// version that is stable now carries the marks of the earlier Rollout's canary.
+func TestAVersionThatADeploymentAdoptedLosesNoPodForASplitThatABackupBringsBackLate(t *testing.T) {
+	again, all := backup()
+	again.Status.Stable = &v1alpha1.VersionStatus{Revision: "2"}
+	d, v1 := all[0].(*appsv1.Deployment), all[1].(*appsv1.ReplicaSet)
+	d.Annotations, d.Spec.Paused, v1.Spec.Replicas = nil, false, new(int32(0))
+	r, c, writes := newReconcilerOf(t, func(string) error { return nil }, append(all, again)...)
+	settled(t, r, c, writes)
+	split, v2 := &splitv1.TrafficSplit{}, &appsv1.ReplicaSet{}
+	if err := c.Get(t.Context(), request.NamespacedName, split); err == nil {
+		t.Error("the split of the backup is still there")
+	}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "website-2"}, v2); err != nil || *v2.Spec.Replicas != 1 {
+		t.Errorf("the stable version: error %v, replicas %v", err, v2.Spec.Replicas)
+	}
+}
+
+// A backup brings a CanaryRelease back before its Rollout, and without a status. That it was adopted for
+// its Rollout is known by what that decided.
+func TestWhatARolloutDecidedOfACanaryReleaseStaysUntilThatKnowsItsContent(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.CanaryRelease)
+		stays  bool
+	}{
+		"nothing is known":             {func(cr *v1alpha1.CanaryRelease) { cr.Status = v1alpha1.CanaryReleaseStatus{} }, true},
+		"Helm's records can't be read": {func(cr *v1alpha1.CanaryRelease) { cr.Status = v1alpha1.CanaryReleaseStatus{ObservedGeneration: 3} }, true},
+		"it is served":                 {func(cr *v1alpha1.CanaryRelease) { cr.Spec.Delegation.Transition = "" }, false},
+		"it has ended": {func(cr *v1alpha1.CanaryRelease) {
+			now := metav1.NowMicro()
+			cr.Status = v1alpha1.CanaryReleaseStatus{ObservedGeneration: 3, Decision: &v1alpha1.CanaryDecision{Transition: v1alpha1.CanaryTransitionAdopted, Time: now, EndedAt: &now}}
+		}, false},
+	} {
+		cr := canary(0)
+		cr.Spec.Delegation.Transition = v1alpha1.CanaryTransitionAdopted
+		test.change(cr)
+		r, _, writes := newReconcilerOf(t, func(string) error { return nil }, objects()[2], cr)
+		r.options.CanaryReleases = true
+		if _, err := r.Reconcile(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		if stays := len(*writes) == 0; stays != test.stays {
+			t.Errorf("%s: it writes %v", name, *writes)
+		}
+	}
+}
+
 func TestADeploymentIsRestoredOnlyWhenItsControllerHasSeenIt(t *testing.T) {
 	_, all := backup()
 	d := all[0].(*appsv1.Deployment)

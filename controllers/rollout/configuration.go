@@ -222,7 +222,7 @@ func (r *Reconciler) copies(ctx context.Context, s *snapshot, kinds []v1alpha1.C
 			return nil, fmt.Errorf("objects of kind %s could not be listed: %w", kind, err)
 		}
 		for i := range list.Items {
-			if o := &list.Items[i]; o.DeletionTimestamp.IsZero() && ownedBy(o, s.deployment.UID) {
+			if o := &list.Items[i]; o.DeletionTimestamp.IsZero() && (ownedBy(o, s.deployment.UID) || lostOwner(o, s.Rollout)) {
 				out = append(out, configrevision.Copy{Kind: kind, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
 			}
 		}
@@ -232,6 +232,12 @@ func (r *Reconciler) copies(ctx context.Context, s *snapshot, kinds []v1alpha1.C
 
 func ownedBy(o metav1.Object, uid types.UID) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == uid })
+}
+
+// lostOwner reports whether a copy was made for the Rollout and belongs to nothing, as after the restore
+// of a backup.
+func lostOwner(copied metav1.Object, ro *v1alpha1.Rollout) bool {
+	return len(copied.GetOwnerReferences()) == 0 && copied.GetLabels()[v1alpha1.LabelRollout] == ro.Name
 }
 
 // uncached keeps the client from watching whole objects for the sake of its own

@@ -253,6 +253,8 @@ func (s *snapshot) ownerOf(rs *appsv1.ReplicaSet) (kit.Owner, bool) {
 		return kit.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
 		return kit.OwnerDeployment, true
+	case c.Kind == "Deployment":
+		return 0, false // one that was adopted keeps its marks
 	case workload.IsMarked(rs, s.Rollout):
 		return kit.OwnerSerin, true
 	case s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
@@ -351,7 +353,8 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *snapshot) (err error) 
 	}
 	s.split = ts
 	stable, canary := backendNames(s.Rollout)
-	s.Split.Split = shell.ObserveSplit(ts, workload.IsMarked(ts, s.Rollout))
+	s.Split.Inherited = inherits(s.Rollout, ts)
+	s.Split.Split = shell.ObserveSplit(ts, s.Split.Inherited || workload.IsMarked(ts, s.Rollout))
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
 	s.Split.Unresolved = unresolved(ts)
 	return nil

@@ -108,7 +108,7 @@ func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now 
 // they are the Rollout's own, whatever their marks say.
 func (s *snapshot) leftEarlier() bool {
 	objects := []client.Object{}
-	if s.split != nil {
+	if s.split != nil && !s.Split.Inherited {
 		objects = append(objects, s.split)
 	}
 	for _, svc := range s.backends {
@@ -140,11 +140,21 @@ func (f *remains) mine(o client.Object) bool {
 
 func (r *Reconciler) leftSplit(ctx context.Context, f *remains) error {
 	ts := &splitv1.TrafficSplit{}
-	if presence, err := r.get(ctx, &f.Rollout, f.Name, ts); presence != kit.Present || !f.mine(ts) {
+	if presence, err := r.get(ctx, &f.Rollout, f.Name, ts); presence != kit.Present || f.now != nil && inherits(f.now, ts) || !f.mine(ts) {
 		return err
 	}
 	specOf(&f.Spec, ts)
 	return nil
+}
+
+// inherits reports whether a Rollout goes on with the split of an earlier one of its name: of two
+// Services, only that says which has the traffic.
+func inherits(ro *v1alpha1.Rollout, ts *splitv1.TrafficSplit) bool {
+	var of v1alpha1.RolloutSpec
+	specOf(&of, ts)
+	pair, uid := ro.Spec.Services, ts.Annotations[v1alpha1.AnnotationRolloutUID]
+	return pair != nil && of.Services != nil && *of.Services == *pair && of.Service == ro.Spec.Service && ts.DeletionTimestamp.IsZero() &&
+		ts.Labels[v1alpha1.LabelRollout] == ro.Name && uid != "" && uid != string(ro.UID)
 }
 
 func (r *Reconciler) leftServices(ctx context.Context, f *remains) error {
@@ -204,7 +214,8 @@ func (r *Reconciler) leftPreviews(ctx context.Context, f *remains) error {
 	return nil
 }
 
-// leftDelegation finds the CanaryRelease that has a weight of the Rollout.
+// leftDelegation finds the CanaryRelease that has a weight of the Rollout. One that is restored from a
+// backup, as its Rollout will be, has to know first what that decided about it.
 func (r *Reconciler) leftDelegation(ctx context.Context, f *remains) error {
 	if !r.options.CanaryReleases || f.any || f.now != nil {
 		return nil
@@ -215,7 +226,8 @@ func (r *Reconciler) leftDelegation(ctx context.Context, f *remains) error {
 	}
 	for i := range list.Items {
 		cr := &list.Items[i]
-		if d := delegatedOf(cr); d.Held && d.Rollout == f.Name && cr.Spec.Delegation.By == f.Name {
+		known := cr.Status.ManifestDigest != "" || cr.Status.Decision != nil
+		if d := delegatedOf(cr); known && d.Held && d.Rollout == f.Name && cr.Spec.Delegation.By == f.Name {
 			f.any = true
 			f.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: cr.Name}
 			if len(cr.Status.Services) > 0 {

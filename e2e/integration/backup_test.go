@@ -26,11 +26,13 @@ import (
 // restores them: by its defaultRestorePriorities, and then by name.
 func backedUp() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		{Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Pod"},
+		{Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Pod"},
 		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, {Version: "v1", Kind: "Endpoints"}, {Version: "v1", Kind: "Service"},
+		v1alpha1.GroupVersion.WithKind("CanaryRelease"),
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, {Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
-		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 		v1alpha1.GroupVersion.WithKind("Rollout"), splitv1.GroupVersion.WithKind("TrafficSplit"),
 	}
 }
@@ -87,6 +89,8 @@ func (s *scene) restore(objects []*unstructured.Unstructured, mode restoreMode) 
 		case "Service":
 			unstructured.RemoveNestedField(o.Object, "spec", "clusterIP")
 			unstructured.RemoveNestedField(o.Object, "spec", "clusterIPs")
+		case "RoleBinding":
+			s.bindHere(o, kept.GetNamespace())
 		}
 		err := admin.Create(s.Context(), o)
 		switch {
@@ -111,6 +115,24 @@ func (s *scene) restore(objects []*unstructured.Unstructured, mode restoreMode) 
 	}
 }
 
+// bindHere has the accounts of a namespace that a RoleBinding names be those of the one that it is
+// restored in.
+func (s *scene) bindHere(binding *unstructured.Unstructured, was string) {
+	s.Helper()
+	subjects, _, err := unstructured.NestedSlice(binding.Object, "subjects")
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, subject := range subjects {
+		if account, ok := subject.(map[string]any); ok && account["namespace"] == was {
+			account["namespace"] = s.namespace
+		}
+	}
+	if err := unstructured.SetNestedSlice(binding.Object, subjects, "subjects"); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // restoreModes are how backups are restored.
 func restoreModes() []restoreMode {
 	return []restoreMode{
@@ -125,6 +147,12 @@ func restoreModes() []restoreMode {
 // restored in.
 func (p *stage) restoredElsewhere(mode restoreMode) *stage {
 	p.Helper()
+	return p.restoredWith(mode, func(s *scene, objects []*unstructured.Unstructured) { s.restore(objects, mode) })
+}
+
+// restoredWith is restoredElsewhere with a restore of another kind.
+func (p *stage) restoredWith(mode restoreMode, restore func(*scene, []*unstructured.Unstructured)) *stage {
+	p.Helper()
 	p.operator.stop(p.T)
 	objects := p.backup()
 	s := newScene(p.T, guardedIf(p.guarded))
@@ -133,21 +161,37 @@ func (p *stage) restoredElsewhere(mode restoreMode) *stage {
 	if mode.running {
 		q.operator = s.startOperator(q.time)
 	}
-	s.restore(objects, mode)
+	restore(s, objects)
 	s.eventually("the cache has it", func(ctx context.Context) bool { return cached.Get(ctx, s.key("website"), &v1alpha1.Rollout{}) == nil })
 	s.eventually("the cache has it", func(ctx context.Context) bool { return cached.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
 	s.reader = cached
+	p.Cleanup(q.checkPromise)
+	q.answersSince(mode)
 	if !mode.running {
 		q.operator = s.startOperator(q.time)
 	}
-	p.Cleanup(q.checkPromise)
 	return q
 }
 
-// resume keeps the promise from now on.
+// answersSince checks that a pod answers behind the Service, from the first one on. What a backup brings
+// leads nowhere until an operator that starts has restored it.
+func (p *stage) answersSince(mode restoreMode) {
+	p.Helper()
+	from := p.moment()
+	if mode.running {
+		from = 0
+	}
+	p.promise = promise{keeps: 1}
+	if !mode.running {
+		p.promise.writes = restoredWithin
+	}
+	p.Cleanup(func() { p.begun = max(p.begun, from, p.answersFrom("website")) })
+}
+
+// resume keeps the promise of all pods from now on.
 func (p *stage) resume() {
 	p.Helper()
-	p.begun, p.promise.keeps = p.moment(), 4
+	p.begun, p.promise = p.moment(), promise{keeps: 4}
 }
 
 // largest is how many replicas a version was to have at most until now.
@@ -304,6 +348,33 @@ func TestAVersionThatWasRolledBackIsNotTriedAgainAfterARestore(t *testing.T) {
 			q.waitReady()
 			q.checkPods(imageV3, 4)
 			q.checkGivenBack()
+		})
+	}
+}
+
+// TestADecisionThatIsRestoredIsNotDoneAgain, since that it was done is lost with the status.
+func TestADecisionThatIsRestoredIsNotDoneAgain(t *testing.T) {
+	t.Parallel()
+	for _, mode := range restoreModes() {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, func(c *cast) { c.guarded = true })
+			p.setImage(imageV2)
+			p.atStep(0)
+			stable, canary := p.rollout().Status.Stable.Revision, p.canary()
+			decided := map[string]any{"revision": p.rollout().Status.Canary.Revision, "action": string(v1alpha1.ControlPromoteFull)}
+			q := p.restoredWith(mode, func(s *scene, objects []*unstructured.Unstructured) {
+				for _, o := range objects {
+					if o.GetKind() != "Rollout" {
+						continue
+					}
+					if err := unstructured.SetNestedField(o.Object, decided, "spec", "control"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.restore(objects, mode)
+			})
+			q.checkReleasedAgain(stable, *canary.Spec.Replicas)
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/routing"
 	"github.com/serin-dev/serin/controllers/release/state"
-	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // lastCopyToKeep is the canary that becomes the stable version when the Rollout is deleted
@@ -61,7 +60,10 @@ func endAll(d *state.Draft) (done bool) {
 	if r == nil {
 		return true
 	}
-	versions.Empty(&d.Draft, r)
+	if kept := emptyAdopted(d, d.Stable(), r); kept != "" {
+		d.Wait(v1alpha1.ReasonDeleting, "%s", kept)
+		return false
+	}
 	d.Wait(v1alpha1.ReasonDeleting, "Removing the pods of revision %s, which the Deployment adopted before it was promoted.", r.Revision)
 	return false
 }

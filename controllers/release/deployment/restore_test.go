@@ -44,11 +44,23 @@ func TestAVersionThatIsHeldWithoutARecordIsNotRolledOut(t *testing.T) {
 		does   []string
 	}{
 		"it came back with a part of the pods": {change: func(*state.Draft) {}, does: []string{empties}},
-		"its pods go":                          {change: func(d *state.Draft) { emptied(d); d.ReplicaSets[1].Existing = 1 }},
-		"its pods are gone":                    {change: func(d *state.Draft) { emptied(d) }, stable: "v1"},
-		"it never had any":                     {change: func(d *state.Draft) { d.ReplicaSets = d.ReplicaSets[:1] }, stable: "v1"},
-		"pods of the other one start":          {change: func(d *state.Draft) { emptied(d).ReplicaSets[0].Available = 3 }},
-		"no pod of the other one is up yet":    {change: func(d *state.Draft) { emptied(d).ReplicaSets[0].Available = 0 }},
+		"it came back with all pods, which are up": {change: func(d *state.Draft) {
+			v2 := &d.ReplicaSets[1]
+			v2.Desired, v2.Replicas, v2.Existing, v2.Available = 4, 4, 4, 4
+		}},
+		"it came back with all pods, and one is not up": {change: func(d *state.Draft) {
+			v2 := &d.ReplicaSets[1]
+			v2.Desired, v2.Replicas, v2.Existing, v2.Available = 4, 4, 4, 3
+		}, does: []string{empties}},
+		"it alone answers": {change: func(d *state.Draft) { d.ReplicaSets[0].Available = 0 }},
+		"it alone is up, and a split leads elsewhere": {change: func(d *state.Draft) {
+			d.ReplicaSets[0].Available, d.Split.Presence = 0, kit.Present
+		}, does: []string{empties}},
+		"its pods go":                       {change: func(d *state.Draft) { emptied(d); d.ReplicaSets[1].Existing = 1 }},
+		"its pods are gone":                 {change: func(d *state.Draft) { emptied(d) }, stable: "v1"},
+		"it never had any":                  {change: func(d *state.Draft) { d.ReplicaSets = d.ReplicaSets[:1] }, stable: "v1"},
+		"pods of the other one start":       {change: func(d *state.Draft) { emptied(d).ReplicaSets[0].Available = 3 }},
+		"no pod of the other one is up yet": {change: func(d *state.Draft) { emptied(d).ReplicaSets[0].Available = 0 }},
 		"several versions came back beside it": {change: func(d *state.Draft) {
 			emptied(d)
 			old := d.ReplicaSets[0]

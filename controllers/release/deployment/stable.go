@@ -4,6 +4,8 @@ package deployment
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
@@ -79,8 +81,23 @@ func bringBack(d *state.Draft, held *kit.ReplicaSet) {
 	d.Wait(v1alpha1.ReasonDeploying, "The Deployment is held on another template than that of revision %s, which has the pods: waiting until they are available, %d of %d are. "+
 		"To roll the template out without steps instead, set the Deployment's annotation %s to \"true\", and its spec.paused to false.", held.Revision, held.Available, d.Workload.Replicas, v1alpha1.AnnotationResume)
 	if other := heldOn(&d.Snapshot); other != nil {
-		versions.Empty(&d.Draft, other)
+		d.State.Message = kit.Shorten(strings.TrimSpace(d.State.Message + " " + emptyAdopted(d, held, other)))
 	}
+}
+
+// emptyAdopted takes the pods of a version that the Deployment adopted beside stable, or says why it
+// keeps them. The controller of a Deployment, also of a paused one, removes the pods of all others as
+// soon as its own has all of them: both at the same time would leave none.
+func emptyAdopted(d *state.Draft, stable, r *kit.ReplicaSet) (kept string) {
+	n := d.Workload.Replicas
+	switch {
+	case r.Replicas == n && r.Desired == n && r.Available >= n:
+		return fmt.Sprintf("Revision %s has all its pods, so the controller of Deployments removes those of revision %s.", r.Revision, stable.Revision)
+	case stable.Available == 0 && r.Available > 0 && d.Split.Presence == kit.Absent:
+		return fmt.Sprintf("Revision %s keeps its pods until one of revision %s answers.", r.Revision, stable.Revision)
+	}
+	versions.Empty(&d.Draft, r)
+	return ""
 }
 
 // currentOf is the Deployment's own ReplicaSet of its template.

@@ -5,6 +5,8 @@ package servicepair
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
@@ -23,8 +25,10 @@ import (
 //	stable        | ready pods that were rolled back        | RolledBack | it keeps all traffic
 //	canary        | anything: it was promoted               | Promoted | all traffic to it
 //	another one   | anything: the spec names two others     | Renamed  | it keeps all traffic
+//	not known     | anything: the record was lost           | Unknown  | the split is waited for
 //
-// The split stays in place all the time, since only it says who gets the traffic.
+// The split stays in place all the time, since only it says who gets the traffic. So does that of an
+// earlier Rollout of the name, as after the restore of a backup: the record was lost with the status.
 type Target struct{}
 
 // The phases of a service pair.
@@ -32,14 +36,22 @@ const (
 	phaseIdle     state.Phase = "Idle"
 	phasePromoted state.Phase = "Promoted"
 	phaseRenamed  state.Phase = "Renamed"
+	phaseUnknown  state.Phase = "Unknown"
 )
+
+// splitWait is how long a Rollout without a record waits for the split, which a restore brings last.
+const splitWait = time.Minute
 
 // Observe says what is released.
 func (Target) Observe(s *state.Snapshot) state.Facts {
 	state.RecogniseSplit(s)
-	services, lost := s.Rollout.Spec.Services, stableServiceGone(s)
+	stable := stableOf(s)
+	services, lost := s.Rollout.Spec.Services, stableServiceGone(s, cmp.Or(stable, s.Status.Stable))
+	if s.Split.Inherited && !s.Deleting() {
+		s.Split.Requested = strategy.Route{Weight: -1} // it is written again, as this Rollout's
+	}
 	f := state.Facts{
-		Revision: s.Pair.CanaryRevision, NewStable: stableOf(s), StableReady: s.Pair.StableReady, StableDown: s.Pair.StableReady == 0, Unfit: refuse(s),
+		Revision: s.Pair.CanaryRevision, NewStable: stable, StableReady: s.Pair.StableReady, StableDown: s.Pair.StableReady == 0, Unfit: refuse(s, lost),
 		Gone: s.Service.Presence == kit.Absent || lost, NoPods: fmt.Sprintf("the Service %q has no ready pods", services.Canary),
 		Place: "the TrafficSplit", CanaryEnd: services.Canary, Unconfirmed: s.Deleting() && lost,
 		Ungoverned: s.Split.Unserved && !s.RouterOffered, Writer: state.SplitWriter{},
@@ -53,14 +65,14 @@ func (Target) Observe(s *state.Snapshot) state.Facts {
 	return f
 }
 
-// stableOf is which version is stable; nil once the Rollout is deleted.
+// stableOf is which version is stable; nil while that is not known, and once the Rollout is deleted.
 func stableOf(s *state.Snapshot) *v1alpha1.VersionStatus {
-	if s.Deleting() {
+	if s.Deleting() || awaitsSplit(s) {
 		return nil
 	}
 	name, stable := s.Rollout.Spec.Services.Stable, s.Status.Stable.DeepCopy()
 	if stable == nil {
-		stable = &v1alpha1.VersionStatus{Service: name}
+		stable = &v1alpha1.VersionStatus{Service: firstOf(s)}
 	}
 	if stable.Service == name {
 		stable.Revision = cmp.Or(s.Pair.StableRevision, stable.Revision)
@@ -68,8 +80,36 @@ func stableOf(s *state.Snapshot) *v1alpha1.VersionStatus {
 	return stable
 }
 
+// firstOf is the Service that is stable without a record: the one that the split of an earlier Rollout
+// sends everything to, or, where the record was lost, that alone has pods which are to answer.
+func firstOf(s *state.Snapshot) string {
+	pair, p := s.Rollout.Spec.Services, &s.Pair
+	all := s.Split.Inherited && s.Split.Requested.Equal(strategy.Route{Weight: strategy.FullWeight})
+	retired := lostRecord(s) && p.StableRevision == "" && p.CanaryRevision != "" && p.Missing == ""
+	if all || retired {
+		return pair.Canary
+	}
+	return pair.Stable
+}
+
+// lostRecord reports whether there was a record, which only the finalizer tells.
+func lostRecord(s *state.Snapshot) bool {
+	return s.Status.Stable == nil && slices.Contains(s.Rollout.Finalizers, v1alpha1.Finalizer)
+}
+
+// awaitsSplit reports whether the record was lost, and the split that says who has the traffic may still
+// be restored.
+func awaitsSplit(s *state.Snapshot) bool {
+	return lostRecord(s) && s.Split.Presence == kit.Absent && s.Now.Before(waitsUntil(s))
+}
+
+func waitsUntil(s *state.Snapshot) time.Time { return s.Rollout.CreationTimestamp.Add(splitWait) }
+
 // Assess finds the phase outside of a release.
 func (Target) Assess(s *state.Snapshot) state.Phase {
+	if awaitsSplit(s) {
+		return phaseUnknown
+	}
 	switch s.Status.Stable.Service {
 	case s.Rollout.Spec.Services.Canary:
 		if s.Refusal != nil {
@@ -96,6 +136,9 @@ func (Target) Unprepared(*state.Snapshot) state.Phase { return state.PhaseReleas
 // Act acts for a phase, and reports whether that makes another one.
 func (Target) Act(d *state.Draft, p state.Phase) (another bool) {
 	switch p {
+	case phaseUnknown:
+		d.Wait(v1alpha1.ReasonPreparing, "Waiting until %s for the TrafficSplit %q to be restored, which says which Service has the traffic.", state.EndTime(waitsUntil(&d.Snapshot), 0), d.Rollout.Name)
+		d.Wake(waitsUntil(&d.Snapshot))
 	case phaseIdle:
 		idle(d)
 	case phasePromoted:
@@ -196,20 +239,20 @@ func rollBack(d *state.Draft) {
 
 // stableServiceGone reports whether the Service that has, or would get back, the traffic
 // of a pair does not exist.
-func stableServiceGone(s *state.Snapshot) bool {
-	services, stable := s.Rollout.Spec.Services, s.Status.Stable
+func stableServiceGone(s *state.Snapshot, stable *v1alpha1.VersionStatus) bool {
+	services := s.Rollout.Spec.Services
 	return s.Pair.Missing == services.Stable && (stable == nil || stable.Service != services.Canary)
 }
 
 // refuse says why a pair can't be released.
-func refuse(s *state.Snapshot) *kit.Statement {
+func refuse(s *state.Snapshot, lost bool) *kit.Statement {
 	if s.RouterName == v1alpha1.RouterNone {
 		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.router: the router none can't move traffic between two Services; name another router.")
 	}
 	if why := state.ServiceMissing(s); why != nil {
 		return why
 	}
-	if stableServiceGone(s) {
+	if lost {
 		return state.Refuse(v1alpha1.ReasonServiceNotFound, "spec.services.stable: the Service %q does not exist in this namespace; create it or correct the name.", s.Rollout.Spec.Services.Stable)
 	}
 	return state.SplitTaken(s)

@@ -219,6 +219,8 @@ type Preview struct {
 // Split is the TrafficSplit.
 type Split struct {
 	kit.Split
+	// Inherited is whether an earlier Rollout of the same two Services made it, whose record was lost.
+	Inherited bool
 	// Requested is what its spec sends to the canary; the weight is -1 when the spec
 	// is not what Serin writes.
 	Requested strategy.Route

@@ -56,6 +56,7 @@ func (o *managerOptions) addCanaryReleases(mgr manager.Manager) error {
 	return canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryrelease.Options{
 		Live:     mgr.GetAPIReader(),
 		Releases: helm, Clock: clock.RealClock{}, Concurrency: canaryWorkers, Account: account, Measurements: measured,
+		NamespacedOnly: !o.scope.clusterObjects,
 		As: func(namespace string) (client.Client, error) {
 			return client.New(helm.As(namespace), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 		},

@@ -138,7 +138,7 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	if h.failure != nil {
 		return h.failure
 	}
-	h.Newest, h.Deployed, h.Status, h.AdoptedBy = 5, 5, "deployed", r.UID
+	h.Newest, h.Deployed, h.Status, h.AdoptedBy, h.AdoptedContent = 5, 5, "deployed", r.UID, r.Content()
 	d := &appsv1.Deployment{}
 	if err := h.c.Get(ctx, key("web"), d); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,11 +138,37 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	}
 	s.Release = helmrelease.Release{
 		Presence: kit.Present, Newest: int32(k.release.Newest), Deployed: int32(k.release.Deployed), //nolint:gosec // Helm counts revisions one by one
-		Status: k.release.Status, Ours: k.release.AdoptedBy != "" && k.release.AdoptedBy == cr.UID,
+		Status: k.release.Status, Ours: r.ours(ctx, s),
 	}
 	if k.release.Newest == 0 {
 		s.Release.Presence = kit.Absent
 	}
+}
+
+// ours reports whether the CanaryRelease made the newest revision, or is one that is restored from a
+// backup and wants the adoption that the lost one had begun.
+func (r *Reconciler) ours(ctx context.Context, s *observation) bool {
+	cr, release := s.CanaryRelease, s.helm.release
+	if release.AdoptedBy == "" || release.AdoptedBy == cr.UID || !adopts(cr) {
+		return release.AdoptedBy != "" && release.AdoptedBy == cr.UID
+	}
+	request, err := r.request(ctx, cr)
+	if err != nil && !errors.As(err, new(releases.InvalidError)) {
+		s.retry = errors.Join(s.retry, withoutValues(err))
+	}
+	return err == nil && release.AdoptedFor(request)
+}
+
+// adopts reports whether a CanaryRelease is to be adopted, for whichever content.
+func adopts(cr *v1alpha1.CanaryRelease) bool {
+	wanted := []v1alpha1.CanaryTransition{cr.Spec.Transition}
+	if d := cr.Spec.Delegation; d != nil {
+		wanted = append(wanted, d.Transition)
+	}
+	if d := cr.Status.Decision; d != nil {
+		wanted = append(wanted, d.Transition)
+	}
+	return slices.Contains(wanted, v1alpha1.CanaryTransitionAdopted)
 }
 
 // observeProposal asks Helm what the release would be, where that still matters: it is
@@ -343,7 +370,8 @@ func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, 
 	if err != nil {
 		return err
 	}
-	if proposal.Digest != cr.Status.ManifestDigest {
+	// Without a record of what was tried, Helm was called for the same request before.
+	if tried := cr.Status.ManifestDigest; tried != "" && proposal.Digest != tried {
 		return releases.InvalidError{Field: "spec.config", Message: "no longer gives the canary that was tried; revert it, or set spec.transition to Deprecated"}
 	}
 	return nil

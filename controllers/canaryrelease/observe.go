@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -59,6 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (o
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
 	}
+	r.observeNamespace(ctx, &s)
 	r.observeRelease(ctx, &s)
 	r.observeProposal(ctx, &s)
 	err := s.observeWorkloads()
@@ -74,6 +76,17 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (o
 		return s, withoutValues(err)
 	}
 	return s, s.retry
+}
+
+// observeNamespace finds out whether the namespace goes with the CanaryRelease. Where that can't be
+// read, it does not: a deletion that lacks rights waits then.
+func (r *Reconciler) observeNamespace(ctx context.Context, s *observation) {
+	if s.CanaryRelease.DeletionTimestamp.IsZero() || r.options.NamespacedOnly {
+		return
+	}
+	namespace := &corev1.Namespace{}
+	err := r.client.Get(ctx, types.NamespacedName{Name: s.CanaryRelease.Namespace}, namespace)
+	s.Doomed = err == nil && !namespace.DeletionTimestamp.IsZero()
 }
 
 // read lists what the namespace has, from the caches.

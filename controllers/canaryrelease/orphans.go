@@ -52,8 +52,14 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		return again, true, err
 	}
 	s, err := r.observe(ctx, gone)
+	if now != nil {
+		s.leaveHolds()
+	}
 	d := helmrelease.Decide(s.Observation)
 	for _, a := range d.Actions {
+		if _, hold := a.(helmrelease.SetHold); hold && now != nil {
+			continue
+		}
 		if _, last := a.(kit.RemoveFinalizer); last {
 			r.helm.forget(key)
 			return again, false, nil
@@ -70,6 +76,13 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		}
 	}
 	return reconcile.Result{RequeueAfter: sooner(d)}, true, err
+}
+
+// leaveHolds leaves Deployments that are held to the CanaryRelease that has the name by now.
+func (s *observation) leaveHolds() {
+	for i := range s.Workloads {
+		s.Workloads[i].Held = false
+	}
 }
 
 // concerned is what a warning is about: the first Deployment; the CanaryRelease for none.
@@ -107,6 +120,15 @@ func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now 
 	}
 	if uid := r.helm.orphan(key); !found.any && uid != "" && (now == nil || now.UID != uid) {
 		found.any, found.UID = true, uid // copies, which the cache does not show, go last
+	}
+	if !found.any && now != nil && now.Status.Release == nil {
+		copies, _, err := r.copies(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		for i := range copies {
+			found.note(&copies[i])
+		}
 	}
 	if !found.any {
 		return nil, nil //nolint:nilnil // there is nothing
@@ -158,27 +180,41 @@ func (r *Reconciler) nameRelease(ctx context.Context, gone *v1alpha1.CanaryRelea
 // leftCopies are the copies that the account of the namespace may see. What it may not list
 // stays: the manager has no right to read it.
 func (r *Reconciler) leftCopies(ctx context.Context, gone *v1alpha1.CanaryRelease) ([]v1alpha1.CanaryCopy, error) {
-	as, err := r.options.As(gone.Namespace)
-	if err != nil {
-		return nil, err
+	var left []v1alpha1.CanaryCopy
+	copies, denied, err := r.copies(ctx, client.ObjectKeyFromObject(gone))
+	if len(denied) > 0 {
+		log.FromContext(ctx).Info("Copies of a deleted CanaryRelease may be left: its account is not allowed to list them", "CanaryRelease", klog.KObj(gone), "kinds", denied)
 	}
-	var copies []v1alpha1.CanaryCopy
+	for i := range copies {
+		if c := &copies[i]; isMarked(c, gone) {
+			left = append(left, v1alpha1.CanaryCopy{Kind: c.Kind, Name: c.Name})
+		}
+	}
+	return left, err
+}
+
+// copies are those that were made for CanaryReleases of a name, and the kinds that the account of the
+// namespace is not allowed to list.
+func (r *Reconciler) copies(ctx context.Context, of types.NamespacedName) (copies []metav1.PartialObjectMetadata, denied []string, err error) {
+	as, err := r.options.As(of.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind + "List"})
-		err := as.List(ctx, list, client.InNamespace(gone.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: gone.Name})
+		err := as.List(ctx, list, client.InNamespace(of.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: of.Name})
 		if apierrors.IsForbidden(err) {
-			log.FromContext(ctx).Info("Copies of a deleted CanaryRelease may be left: its account is not allowed to list them", "CanaryRelease", klog.KObj(gone), "kind", kind)
+			denied = append(denied, kind)
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list what the canary read: %w", withoutValues(err))
+			return nil, nil, fmt.Errorf("list what the canary read: %w", withoutValues(err))
 		}
-		for i := range list.Items {
-			if isMarked(&list.Items[i], gone) {
-				copies = append(copies, v1alpha1.CanaryCopy{Kind: kind, Name: list.Items[i].Name})
-			}
+		for _, c := range list.Items {
+			c.Kind = kind
+			copies = append(copies, c)
 		}
 	}
-	return copies, nil
+	return copies, denied, nil
 }

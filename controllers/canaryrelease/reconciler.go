@@ -44,6 +44,8 @@ type Options struct {
 	Measurements Measurements
 	// Clock that is read, never waited on.
 	Clock clock.PassiveClock
+	// NamespacedOnly is whether the operator reads nothing that belongs to no namespace.
+	NamespacedOnly bool
 	// Concurrency is how many CanaryReleases are reconciled at once.
 	Concurrency int
 }
@@ -89,10 +91,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return again, err
 	}
-	if cr.Status.Release == nil && cr.Status.Decision == nil { // it is new: an earlier one of its name may not have been removed
-		if again, left, err := r.restoreOrphans(brief, req.NamespacedName, cr); left {
-			return again, err
-		}
+	// An earlier one of its name may not have been removed, and a backup that is restored brings it.
+	if again, left, err := r.restoreOrphans(brief, req.NamespacedName, cr); left {
+		return again, err
 	}
 	s, failed := r.observe(brief, cr)
 	if failed != nil {

@@ -402,7 +402,8 @@ func TestWithNothingToDoNothingIsWritten(t *testing.T) {
 	was = len(c.writes)
 	calls := c.calls
 	c.run(5)
-	if len(c.writes) != was || c.calls-calls != 5 {
+	// It is read, and the three kinds of which an earlier one of its name may have left something.
+	if len(c.writes) != was || c.calls-calls != 5*4 {
 		t.Errorf("it wrote %v and made %d calls after the end", c.writes[was:], c.calls-calls)
 	}
 }

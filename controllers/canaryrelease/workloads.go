@@ -82,6 +82,11 @@ func (s *observation) observeWorkloads() error {
 	for _, w := range s.CanaryRelease.Status.Workloads {
 		names[w.Name] = true
 	}
+	for name, d := range s.deployments {
+		if s.holds(d) {
+			names[name] = true
+		}
+	}
 	for i := range s.replicaSets {
 		if rs := &s.replicaSets[i]; isMarked(rs, s.CanaryRelease) {
 			names[rs.Annotations[v1alpha1.AnnotationCanaryWorkload]] = true
@@ -95,6 +100,13 @@ func (s *observation) observeWorkloads() error {
 		s.Workloads = append(s.Workloads, w)
 	}
 	return nil
+}
+
+// holds reports whether a Deployment of the release is held for an upgrade, by a CanaryRelease whose
+// record was lost where that does not name it.
+func (s *observation) holds(d *appsv1.Deployment) bool {
+	return s.Rival == "" && s.helm.orphaned.IsZero() && d.Spec.Paused &&
+		d.Annotations[annotationRelease] == s.CanaryRelease.Spec.Release && shell.HoldsPause(d, v1alpha1.FieldManagerCanaryRelease)
 }
 
 func (s *observation) observeWorkload(name string) (helmrelease.Workload, error) {

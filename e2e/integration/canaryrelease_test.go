@@ -345,19 +345,7 @@ func TestAnOperatorThatBeginsAnewEachTimeDoesNotCallHelmAgainAndAgain(t *testing
 	t.Parallel()
 	p := restarted(t, "tcp")
 	p.try("maxmemory: 128mb")
-	p.revoke()
-	p.create(
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: helmAccount}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "create", "update"}},
-			{APIGroups: []string{"", "apps"}, Resources: []string{"services", "deployments"}, Verbs: []string{"get"}},
-		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: helmAccount},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: helmAccount, Namespace: p.namespace}},
-		},
-	)
-	p.waitAdmin(false)
+	p.mayNotUpgrade()
 	p.edit(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = v1alpha1.CanaryTransitionAdopted })
 	p.until("the upgrade fails", reasonIs(v1alpha1.ReasonUpgradeFailed))
 	for range 5 {
@@ -375,6 +363,24 @@ func TestAnOperatorThatBeginsAnewEachTimeDoesNotCallHelmAgainAndAgain(t *testing
 	if r := cr.Status.Release; r.AdoptedRevision != 3 || r.UpgradeTries != 0 || len(p.history("tcp")) != 3 {
 		t.Errorf("Helm has %v; it says %s", p.history("tcp"), dump(cr.Status))
 	}
+}
+
+// mayNotUpgrade leaves the ServiceAccount the rights that a proposal needs.
+func (p *canaryStage) mayNotUpgrade() {
+	p.Helper()
+	p.revoke()
+	p.create(
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: helmAccount}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "create", "update"}},
+			{APIGroups: []string{"", "apps"}, Resources: []string{"services", "deployments"}, Verbs: []string{"get"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: helmAccount},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: helmAccount, Namespace: p.namespace}},
+		},
+	)
+	p.waitAdmin(false)
 }
 
 // revoke takes the ServiceAccount away, with its rights.

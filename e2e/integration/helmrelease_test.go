@@ -64,13 +64,19 @@ type helmScene struct {
 
 func newHelmScene(t *testing.T) *helmScene {
 	t.Helper()
-	h := &helmScene{scene: newScene(t), releases: child.New(plane.Config, child.Options{Program: helmProgram(t), Account: helmAccount})}
+	return helmIn(newScene(t))
+}
+
+// helmIn has users of a namespace use Helm.
+func helmIn(s *scene) *helmScene {
+	s.Helper()
+	h := &helmScene{scene: s, releases: child.New(plane.Config, child.Options{Program: helmProgram(s.T), Account: helmAccount})}
 	flags := genericclioptions.NewConfigFlags(false)
-	cache := t.TempDir()
+	cache := s.TempDir()
 	flags.KubeConfig, flags.Namespace, flags.CacheDir = &plane.Kubeconfig, &h.namespace, &cache
 	h.person = action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := h.person.Init(flags, h.namespace, "secret"); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return h
 }

@@ -56,7 +56,7 @@ func nextStep(r Release, q Request) (step, error) {
 		}
 		return stepUpgrade, nil
 	}
-	if r.AdoptedBy != q.UID || r.Newest < q.Version {
+	if !r.AdoptedFor(q) || r.Newest < q.Version {
 		return 0, otherUpgrade(r.Newest, q)
 	}
 	switch rcommon.Status(r.Status) {
@@ -154,7 +154,7 @@ func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision
 	// They are checked already, without loading what a schema refers to.
 	up.SkipSchemaValidation = true
 	up.Description = "Canary release " + q.Name + " adopted"
-	up.Labels = map[string]string{releases.LabelUID: string(q.UID), releases.LabelRevision: strconv.Itoa(revision)}
+	up.Labels = map[string]string{releases.LabelUID: string(q.UID), releases.LabelRevision: strconv.Itoa(revision), releases.LabelContent: q.Content()}
 	_, err = up.RunWithContext(ctx, q.Release, chart, c.values)
 	if records.refused != nil {
 		return records.refused

@@ -21,6 +21,8 @@ func TestOnlyItsOwnRevisionIsTouched(t *testing.T) {
 	}{
 		{name: "the revision is deployed", state: Release{Newest: 1, Status: "deployed"}, want: stepUpgrade},
 		{name: "adopted before", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u1"}, want: stepDone},
+		{name: "adopted before it was restored", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u2", AdoptedContent: ask("tcp", "", "").Content()}, want: stepDone},
+		{name: "adopted with other values", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u2", AdoptedContent: ask("tcp", "", "a: 1").Content()}, error: "was not made by this CanaryRelease"},
 		{name: "interrupted", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u1"}, want: stepFail},
 		{name: "failed before", state: Release{Newest: 2, Status: "failed", AdoptedBy: "u1"}, want: stepUpgrade},
 		{name: "the revision was made by an adoption of the same object", state: Release{Newest: 1, Status: "deployed", AdoptedBy: "u1"}, want: stepUpgrade},
@@ -51,7 +53,7 @@ func TestAnAdoptionIsARevisionOfHelm(t *testing.T) {
 		}
 	}
 	state, err := w.state(t, "shop")
-	if diff := cmp.Diff(Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1"}, state); diff != "" || err != nil {
+	if diff := cmp.Diff(Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1", AdoptedContent: q.Content()}, state); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	r := w.stored(t, "shop", 2)
@@ -166,14 +168,14 @@ func TestAFailedUpgradeIsTriedAgain(t *testing.T) {
 	if err := w.helm().Adopt(t.Context(), q); !errors.As(err, &invalid) || strings.Contains(err.Error(), "sw0rdfish") {
 		t.Error(err)
 	}
-	if state, err := w.state(t, "tcp"); err != nil || state != (Release{Newest: 2, Deployed: 1, Status: "failed", AdoptedBy: "u1"}) {
+	if state, err := w.state(t, "tcp"); err != nil || state != (Release{Newest: 2, Deployed: 1, Status: "failed", AdoptedBy: "u1", AdoptedContent: q.Content()}) {
 		t.Errorf("%+v %v", state, err)
 	}
 	w.kube.UpdateError = nil
 	if err := w.helm().Adopt(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := w.state(t, "tcp"); err != nil || state != (Release{Newest: 3, Deployed: 3, Status: "deployed", AdoptedBy: "u1"}) {
+	if state, err := w.state(t, "tcp"); err != nil || state != (Release{Newest: 3, Deployed: 3, Status: "deployed", AdoptedBy: "u1", AdoptedContent: q.Content()}) {
 		t.Errorf("%+v %v", state, err)
 	}
 }

@@ -18,9 +18,13 @@ import (
 
 // Labels that an adoption puts on Helm's record. Helm hands labels on from revision
 // to revision, so the first one alone would claim the upgrades of others too.
+//
+// A CanaryRelease that is restored from a backup has another UID: by the content its adoption is known
+// again.
 const (
 	LabelUID      = "serin.dev/canary-release-uid"
 	LabelRevision = "serin.dev/canary-release-revision"
+	LabelContent  = "serin.dev/canary-release-content"
 )
 
 const (
@@ -96,7 +100,7 @@ func stateOf(records []metav1.ObjectMeta) (Release, error) {
 		}
 	}
 	if all[0].labels[LabelRevision] == strconv.Itoa(r.Newest) {
-		r.AdoptedBy = types.UID(all[0].labels[LabelUID])
+		r.AdoptedBy, r.AdoptedContent = types.UID(all[0].labels[LabelUID]), all[0].labels[LabelContent]
 	}
 	return r, nil
 }

@@ -13,7 +13,7 @@ import (
 
 func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
 	record := func(version, status, uid, revision string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: "r", Labels: map[string]string{"version": version, "status": status, LabelUID: uid, LabelRevision: revision}}
+		return metav1.ObjectMeta{Name: "r", Labels: map[string]string{"version": version, "status": status, LabelUID: uid, LabelRevision: revision, LabelContent: "c" + uid}}
 	}
 	for _, test := range []struct {
 		name    string
@@ -25,7 +25,7 @@ func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
 		{name: "the newest by number, not by name", records: []metav1.ObjectMeta{record("9", "superseded", "", ""), record("10", "deployed", "", "")}, want: Release{Newest: 10, Deployed: 10, Status: "deployed"}},
 		{name: "a failed upgrade", records: []metav1.ObjectMeta{record("1", "deployed", "", ""), record("2", "failed", "", "")}, want: Release{Newest: 2, Deployed: 1, Status: "failed"}},
 		{name: "uninstalled, with history", records: []metav1.ObjectMeta{record("1", "uninstalled", "", "")}, want: Release{Newest: 1, Status: "uninstalled"}},
-		{name: "adopted", records: []metav1.ObjectMeta{record("2", "deployed", "u1", "2")}, want: Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1"}},
+		{name: "adopted", records: []metav1.ObjectMeta{record("2", "deployed", "u1", "2")}, want: Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1", AdoptedContent: "cu1"}},
 		{name: "labels that Helm handed on to another user's upgrade", records: []metav1.ObjectMeta{record("3", "deployed", "u1", "2")}, want: Release{Newest: 3, Deployed: 3, Status: "deployed"}},
 		{name: "no record of Helm", records: []metav1.ObjectMeta{record("x", "deployed", "", "")}, fails: true},
 	} {
@@ -50,5 +50,32 @@ func TestWhatIsNoNameOfAReleaseIsNotLookedFor(t *testing.T) {
 		if _, err := State(t.Context(), list, name); err == nil || err.Error() != "spec.release: is not the name of a Helm release: name one that helm list shows" {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+func TestAnAdoptionIsKnownByItsCanaryReleaseOrByWhatItWasAskedFor(t *testing.T) {
+	asked := Request{Release: "shop", Version: 4, Path: "web", Config: []byte("a: b"), Name: "try", UID: "u1"}
+	for name, test := range map[string]struct {
+		change func(*Request)
+		want   bool
+	}{
+		"the same":       {func(*Request) {}, true},
+		"restored":       {func(q *Request) { q.UID = "u2" }, true},
+		"other values":   {func(q *Request) { q.UID, q.Config = "u2", []byte("a: c") }, false},
+		"another name":   {func(q *Request) { q.UID, q.Name = "u2", "try2" }, false},
+		"a newer one":    {func(q *Request) { q.UID, q.Version = "u2", 5 }, false},
+		"another path":   {func(q *Request) { q.UID, q.Path = "u2", "web/db" }, false},
+		"another chart":  {func(q *Request) { q.UID, q.Release = "u2", "blog" }, false},
+		"edited by now":  {func(q *Request) { q.Config = []byte("a: c") }, true},
+		"parts moved on": {func(q *Request) { q.UID, q.Path, q.Config = "u2", "we", []byte("ba: b") }, false},
+	} {
+		q := asked
+		test.change(&q)
+		if got := (Release{AdoptedBy: "u1", AdoptedContent: asked.Content()}).AdoptedFor(q); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if (Release{}).AdoptedFor(Request{}) || (Release{AdoptedContent: asked.Content()}).AdoptedFor(asked) {
+		t.Error("what was never adopted is adopted")
 	}
 }

@@ -4,6 +4,10 @@ package releases
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +24,15 @@ type Release struct {
 	// pending-upgrade, uninstalled, …
 	Status string
 	// AdoptedBy is the CanaryRelease whose adoption made the newest revision, "" for
-	// none.
-	AdoptedBy types.UID
+	// none, and AdoptedContent the content of its request.
+	AdoptedBy      types.UID
+	AdoptedContent string
+}
+
+// AdoptedFor reports whether the newest revision was made by a request, or by the same request of a
+// CanaryRelease that was lost and restored.
+func (r Release) AdoptedFor(q Request) bool {
+	return r.AdoptedBy != "" && (r.AdoptedBy == q.UID || r.AdoptedContent == q.Content())
 }
 
 // Proposal is a release as it is and as it would be.
@@ -69,6 +80,15 @@ type Request struct {
 	Turn func() `json:"-"`
 	// Still is called when the turn has come, unless it is nil; its error ends the call.
 	Still func(context.Context) error `json:"-"`
+}
+
+// Content distinguishes what is asked for. It is on a Secret that holds the values themselves.
+func (q Request) Content() string {
+	h := sha256.New()
+	for _, part := range []string{q.Name, q.Release, strconv.Itoa(q.Version), q.Path, string(q.Config)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // Releases reads and upgrades Helm releases.

@@ -72,7 +72,7 @@ func deprecation(s *snapshot) *ending {
 func inDoubt(s *snapshot) bool {
 	r := s.status.Release
 	called := s.decided(v1alpha1.CanaryTransitionAdopted) && r != nil && r.UpgradeTries > 0
-	return called && s.Release.Presence == kit.Unknown && !s.overdue()
+	return called && s.Release.Presence == kit.Unknown && !s.overdue() && !s.Doomed
 }
 
 // changed says what changed of that which the canary is compared with; "" when nothing did.

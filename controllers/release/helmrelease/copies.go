@@ -46,7 +46,12 @@ func dropCopies(d *draft, keep func(Copy) bool) bool {
 
 // abandoned reports whether a deletion goes on without a copy that is out of reach.
 func abandoned(d *draft, c Copy) bool {
-	if c.Presence == kit.Present && c.Denied == "" || !d.overdue() {
+	switch {
+	case c.Presence == kit.Present && c.Denied == "":
+		return false
+	case d.Doomed:
+		return true // it goes with the namespace
+	case !d.overdue():
 		return false
 	}
 	why := ""

@@ -75,3 +75,36 @@ func TestARefusalTellsWhatIsOutOfReachToo(t *testing.T) {
 		t.Errorf("%+v", ready)
 	}
 }
+
+// The rights of the ServiceAccount, the copies and Helm's records go with a namespace in any order.
+func TestADeletionDoesNotWaitForWhatGoesWithTheNamespace(t *testing.T) {
+	for name, reach := range map[string]func(*world){
+		"while it is served": func(*world) {},
+		"while Helm upgrades": func(w *world) {
+			w.failUpgrade = "before"
+			w.transition(v1alpha1.CanaryTransitionAdopted)
+			w.run(30)
+			if r := w.cr.Status.Release; r == nil || r.UpgradeTries == 0 {
+				w.Fatalf("Helm was not called\n%s", w.history())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.rolls["web"] = true
+			w.run(30)
+			reach(w)
+			w.delete()
+			w.locked = true
+			w.run(40)
+			if len(w.cr.Finalizers) == 0 {
+				t.Fatalf("it went although the namespace stays\n%s", w.history())
+			}
+			w.doomed = true
+			w.run(10)
+			if len(w.cr.Finalizers) > 0 || strings.Contains(w.history(), "may be left") {
+				t.Errorf("it waits\n%s", w.history())
+			}
+		})
+	}
+}

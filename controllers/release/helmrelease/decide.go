@@ -151,6 +151,9 @@ func obstructed(d *draft, p phase) {
 		retreat(d, refused(&d.snapshot))
 	case phaseUnsettled:
 		guard(d)
+		if !restoreAll(d) { // held for an adoption whose record was lost
+			return
+		}
 		d.Wait(v1alpha1.ReasonDeploying, "Waiting until the Deployment %s has all the pods that the release declares.", unsettled(&d.snapshot).Name)
 	}
 }

@@ -21,6 +21,8 @@ type Observation struct {
 	CanaryRelease *v1alpha1.CanaryRelease
 	// Unreadable names what of the cluster could not be read; "" when all was.
 	Unreadable string
+	// Doomed is whether the namespace is being deleted: what is in it goes without Serin, in any order.
+	Doomed bool
 	// Rival is the older CanaryRelease of the same Helm release; "" if none.
 	Rival string
 

@@ -47,6 +47,7 @@ type world struct {
 	deaf        bool // the router confirms nothing, and only gives Services back
 	onUpgrade   func()
 	locked      bool // the ServiceAccount has no rights any more
+	doomed      bool // the namespace is being deleted
 	uid         int
 	acted       int
 	crashAt     int // before the action of this number
@@ -126,7 +127,7 @@ const lacking = "ServiceAccount serin-canary of namespace shop may not get confi
 // observe is what the shell would hand over.
 func (w *world) observe() Observation {
 	o := Observation{
-		Now: w.now, CanaryRelease: w.cr, UpgradeFailure: w.failure, UpgradeFailedAt: w.failedAt,
+		Now: w.now, CanaryRelease: w.cr, Doomed: w.doomed, UpgradeFailure: w.failure, UpgradeFailedAt: w.failedAt,
 		Release: Release{Presence: kit.Present, Newest: w.helm.newest, Deployed: w.helm.deployed, Status: w.helm.status, Ours: w.helm.ours},
 	}
 	if w.helm.newest == 0 {
@@ -192,7 +193,7 @@ func (w *world) observeWorkload(name string, known bool) (Workload, bool) {
 		})
 	}
 	onRecord := slices.ContainsFunc(w.cr.Status.Workloads, func(s v1alpha1.CanaryWorkload) bool { return s.Name == name })
-	return out, candidate || marked || onRecord
+	return out, candidate || marked || onRecord || d.paused && d.held
 }
 
 func (w *world) observeService(s *service, known bool) Service {

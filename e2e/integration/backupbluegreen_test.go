@@ -7,8 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -104,6 +106,11 @@ func TestADeploymentThatIsLeftOutOfARestoreAndMadeWithTheStableVersionIsThatVers
 			s.restore(slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Deployment" && o.GetName() == "website"
 			}), mode)
+			if mode.running {
+				s.eventually("the split is removed", func(ctx context.Context) bool {
+					return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &splitv1.TrafficSplit{}))
+				})
+			}
 			s.create(deployment("website", 4))
 		})
 		q.waitReady()

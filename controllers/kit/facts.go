@@ -48,6 +48,8 @@ type ReplicaSet struct {
 	Current bool
 	// Replicas wanted, existing, and available.
 	Replicas, Existing, Available int32
+	// Uncounted is whether Existing and Available are of an earlier generation, or of none.
+	Uncounted bool
 	// Desired is the workload's scale that is recorded on it.
 	Desired  int32
 	Deleting bool
@@ -70,7 +72,7 @@ type ReplicaSet struct {
 }
 
 // Gone reports whether no pod of the ReplicaSet exists or will be made.
-func (r *ReplicaSet) Gone() bool { return r.Replicas == 0 && r.Existing == 0 }
+func (r *ReplicaSet) Gone() bool { return r.Replicas == 0 && r.Existing == 0 && !r.Uncounted }
 
 // Backend is the Service of one version.
 type Backend struct {

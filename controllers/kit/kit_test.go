@@ -28,9 +28,9 @@ func TestTheEarliestTimeToLookAgainCounts(t *testing.T) {
 }
 
 func TestAReplicaSetIsGoneWhenNoPodExistsOrWillBeMade(t *testing.T) {
-	for r, want := range map[[2]int32]bool{{0, 0}: true, {1, 0}: false, {0, 1}: false} {
-		if got := (&ReplicaSet{Replicas: r[0], Existing: r[1]}).Gone(); got != want {
-			t.Errorf("%v: %v", r, got)
+	for r, want := range map[ReplicaSet]bool{{}: true, {Replicas: 1}: false, {Existing: 1}: false, {Uncounted: true}: false} {
+		if got := r.Gone(); got != want {
+			t.Errorf("%+v: %v", r, got)
 		}
 	}
 }

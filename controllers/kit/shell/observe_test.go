@@ -5,6 +5,7 @@ package shell
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -30,6 +31,17 @@ func TestASplitIsUnservedWhenItIsRefusedAndNothingIsProgrammed(t *testing.T) {
 	} {
 		if got := ObserveSplit(test.split, true).Unserved; got != test.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A ReplicaSet that is restored from a backup, and scaled to zero before its controller has adopted its
+// pods, would be taken for one without pods otherwise.
+func TestPodsOfAReplicaSetAreCountedWhenItsControllerHasSeenIt(t *testing.T) {
+	for observed, uncounted := range map[int64]bool{0: true, 1: true, 2: false} {
+		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: observed}}
+		if got := ReplicaSets(nil)(rs).Uncounted; got != uncounted {
+			t.Errorf("generation %d of 2 is observed: %v", observed, got)
 		}
 	}
 }

@@ -3,11 +3,13 @@
 package canaryrelease
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -107,6 +109,86 @@ func TestCopiesOfABackupAreRemovedWhenTheAccountMayListThem(t *testing.T) {
 	c.run(30)
 	if got := secrets(); len(got) != 1 || got[0] != "again" || c.ready().Reason != v1alpha1.ReasonServing {
 		t.Errorf("there are copies of %v; it says %s: %s", got, c.ready().Reason, c.ready().Message)
+	}
+}
+
+// A Secret that only looks like a copy is a user's.
+func TestASecretThatNoCanaryReleaseMadeStays(t *testing.T) {
+	c := newCluster(t)
+	c.must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "mine", Labels: map[string]string{v1alpha1.LabelCanaryRelease: "try"},
+	}}))
+	c.run(30)
+	if err := c.Get(t.Context(), key("mine"), &corev1.Secret{}); err != nil || c.ready().Reason != v1alpha1.ReasonServing {
+		t.Errorf("the Secret: %v; it says %s: %s", err, c.ready().Reason, c.ready().Message)
+	}
+}
+
+// Copies that the account may list and not delete are given up after ten minutes, once; until then it says
+// what it waits for.
+func TestCopiesThatCanNotBeRemovedDoNotStopACanaryRelease(t *testing.T) {
+	c := newCluster(t)
+	c.helm.copies = true
+	c.run(12)
+	c.denied = "delete v1.PartialObjectMetadata"
+	c.force()
+	c.must(c.Create(t.Context(), restored()))
+	c.run(3)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonCleaningUp || !strings.Contains(ready.Message, "What an earlier CanaryRelease of the name left is removed first. ") {
+		t.Errorf("it says %s: %s", ready.Reason, ready.Message)
+	}
+	for range 45 {
+		c.clock.SetTime(c.clock.Now().Add(recheck))
+		c.run(1)
+	}
+	c.run(12)
+	if ready := c.ready(); ready.Reason == v1alpha1.ReasonCleaningUp {
+		t.Errorf("after eleven minutes it says %s: %s", ready.Reason, ready.Message)
+	}
+	lists := c.names["list v1.PartialObjectMetadataList"]
+	c.run(12)
+	if got := c.names["list v1.PartialObjectMetadataList"]; got != lists {
+		t.Errorf("it looks for copies %d times more", got-lists)
+	}
+}
+
+// An old split that does not go keeps a canary from nothing.
+func TestASplitOfAnEarlierCanaryReleaseThatDoesNotGoStopsNoCanary(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	old := &splitv1.TrafficSplit{}
+	c.must(c.Get(t.Context(), key("web"), old))
+	old.Name, old.UID, old.ResourceVersion, old.Finalizers = "old", "old", "", []string{"example.invalid/stuck"}
+	old.Annotations[v1alpha1.AnnotationCanaryReleaseUID] = "before"
+	c.must(c.Create(t.Context(), old))
+	c.must(c.Delete(t.Context(), old))
+	c.run(3)
+	c.must(c.Delete(t.Context(), c.canaryRelease()))
+	c.run(15)
+	if err := c.Get(t.Context(), key("try"), &v1alpha1.CanaryRelease{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the CanaryRelease is not deleted: %v", err)
+	}
+}
+
+func TestARestoredCanaryReleaseDoesNotEndOnWhatItCouldNotRead(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.runToEnd()
+	c.restore(func(cr *v1alpha1.CanaryRelease) {
+		cr.Spec.Config = ""
+		cr.Spec.ConfigFrom = &v1alpha1.CanaryConfigSource{SecretKeyRef: v1alpha1.CanarySecretKey{Name: "values", Key: "values"}}
+	})
+	c.run(3)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonObservationFailed || !strings.Contains(ready.Message, `there is no Secret "values"; create it`) {
+		t.Errorf("it says %s: %s", ready.Reason, ready.Message)
+	}
+	all := objects()
+	config := all[len(all)-1].(*v1alpha1.CanaryRelease).Spec.Config
+	c.must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "values"}, Data: map[string][]byte{"values": []byte(config)}}))
+	c.runToEnd()
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted {
+		t.Errorf("it says %s: %s", ready.Reason, ready.Message)
 	}
 }
 

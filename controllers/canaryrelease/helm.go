@@ -31,6 +31,9 @@ const fresh = 2 * time.Second
 type memory struct {
 	lock  sync.Mutex
 	known map[client.ObjectKey]*knowledge
+	// searched are the CanaryReleases for which no copies of earlier ones of the name are left that could be
+	// removed.
+	searched map[client.ObjectKey]types.UID
 }
 
 // knowledge of one CanaryRelease. It is read and written by one reconcile at a time.
@@ -95,6 +98,23 @@ func (m *memory) orphan(key client.ObjectKey) types.UID {
 	return ""
 }
 
+// searchedFor is the CanaryRelease of a name for which no copies of earlier ones are left; "" while that is
+// not known.
+func (m *memory) searchedFor(key client.ObjectKey) types.UID {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.searched[key]
+}
+
+// setSearched notes that none are left; for "" that it is not known any more.
+func (m *memory) setSearched(key client.ObjectKey, uid types.UID) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.searched[key] = uid; uid == "" {
+		delete(m.searched, key)
+	}
+}
+
 // forget returns what was known.
 func (m *memory) forget(key client.ObjectKey) knowledge {
 	m.lock.Lock()
@@ -136,9 +156,17 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 		}
 		k.release, k.releasedAt = release, s.Now
 	}
+	ours, err := r.ours(ctx, cr, k.release)
+	if err != nil {
+		s.Release = helmrelease.Release{Problem: fmt.Sprintf("whether revision %d of release %s has its content is not known: %s", k.release.Newest, cr.Spec.Release, safe(err))}
+		if !errors.As(err, new(releases.InvalidError)) {
+			s.retry = errors.Join(s.retry, withoutValues(err))
+		}
+		return
+	}
 	s.Release = helmrelease.Release{
 		Presence: kit.Present, Newest: int32(k.release.Newest), Deployed: int32(k.release.Deployed), //nolint:gosec // Helm counts revisions one by one
-		Status: k.release.Status, Ours: r.ours(ctx, s),
+		Status: k.release.Status, Ours: ours,
 	}
 	if k.release.Newest == 0 {
 		s.Release.Presence = kit.Absent
@@ -146,17 +174,13 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 }
 
 // ours reports whether the CanaryRelease made the newest revision, or is one that is restored from a
-// backup and wants the adoption that the lost one had begun.
-func (r *Reconciler) ours(ctx context.Context, s *observation) bool {
-	cr, release := s.CanaryRelease, s.helm.release
-	if release.AdoptedBy == "" || release.AdoptedBy == cr.UID || !adopts(cr) {
-		return release.AdoptedBy != "" && release.AdoptedBy == cr.UID
+// backup and wants what the lost one has deployed.
+func (r *Reconciler) ours(ctx context.Context, cr *v1alpha1.CanaryRelease, release releases.Release) (bool, error) {
+	if release.AdoptedBy == "" || release.AdoptedBy == cr.UID || release.Newest != release.Deployed || !adopts(cr) {
+		return release.AdoptedBy != "" && release.AdoptedBy == cr.UID, nil
 	}
 	request, err := r.request(ctx, cr)
-	if err != nil && !errors.As(err, new(releases.InvalidError)) {
-		s.retry = errors.Join(s.retry, withoutValues(err))
-	}
-	return err == nil && release.AdoptedFor(request)
+	return err == nil && release.AdoptedContent == request.Content(), err
 }
 
 // adopts reports whether a CanaryRelease is to be adopted, for whichever content.
@@ -370,8 +394,7 @@ func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, 
 	if err != nil {
 		return err
 	}
-	// Without a record of what was tried, Helm was called for the same request before.
-	if tried := cr.Status.ManifestDigest; tried != "" && proposal.Digest != tried {
+	if proposal.Digest != cr.Status.ManifestDigest {
 		return releases.InvalidError{Field: "spec.config", Message: "no longer gives the canary that was tried; revert it, or set spec.transition to Deprecated"}
 	}
 	return nil

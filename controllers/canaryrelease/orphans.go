@@ -4,11 +4,13 @@ package canaryrelease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +64,9 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		}
 		if _, last := a.(kit.RemoveFinalizer); last {
 			r.helm.forget(key)
+			if now != nil { // what could not be removed stays
+				r.helm.setSearched(key, now.UID)
+			}
 			return again, false, nil
 		}
 		log.FromContext(ctx).Info(a.String(), "CanaryRelease", klog.KObj(gone), "reason", "it is gone")
@@ -75,7 +80,25 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 			r.reporter().Announce(ctx, s.concerned(), e)
 		}
 	}
+	if now != nil && isNew(now) {
+		err = errors.Join(err, r.reportRemoval(ctx, now, d))
+	}
 	return reconcile.Result{RequeueAfter: sooner(d)}, true, err
+}
+
+// reportRemoval has a CanaryRelease say what it waits for.
+func (r *Reconciler) reportRemoval(ctx context.Context, now *v1alpha1.CanaryRelease, d helmrelease.Decision) error {
+	why := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady).Message
+	c := kit.Condition(v1alpha1.ConditionReady, false, v1alpha1.ReasonCleaningUp, "What an earlier CanaryRelease of the name left is removed first. "+why)
+	c.ObservedGeneration, c.LastTransitionTime = now.Generation, metav1.NewTime(r.options.Clock.Now())
+	next := now.DeepCopy()
+	if !meta.SetStatusCondition(&next.Status.Conditions, c) {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
 }
 
 // leaveHolds leaves Deployments that are held to the CanaryRelease that has the name by now.
@@ -121,13 +144,16 @@ func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now 
 	if uid := r.helm.orphan(key); !found.any && uid != "" && (now == nil || now.UID != uid) {
 		found.any, found.UID = true, uid // copies, which the cache does not show, go last
 	}
-	if !found.any && now != nil && now.Status.Release == nil {
-		copies, _, err := r.copies(ctx, key)
+	if !found.any && now != nil && isNew(now) && r.helm.searchedFor(key) != now.UID {
+		copies, denied, err := r.copies(ctx, key)
 		if err != nil {
 			return nil, err
 		}
 		for i := range copies {
 			found.note(&copies[i])
+		}
+		if !found.any && len(denied) == 0 {
+			r.helm.setSearched(key, now.UID)
 		}
 	}
 	if !found.any {
@@ -147,7 +173,7 @@ type remains struct {
 // name by now. Those of an even earlier one come later.
 func (f *remains) note(o client.Object) {
 	uid := types.UID(o.GetAnnotations()[v1alpha1.AnnotationCanaryReleaseUID])
-	if f.now != nil && f.now.UID == uid || f.any && f.UID != uid {
+	if uid == "" || f.now != nil && f.now.UID == uid || f.any && f.UID != uid {
 		return
 	}
 	f.any, f.UID = true, uid

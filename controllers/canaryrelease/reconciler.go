@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -69,7 +70,7 @@ type Reconciler struct {
 
 // New returns a Reconciler that reads and writes through c.
 func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, options: o, helm: memory{known: map[client.ObjectKey]*knowledge{}}, enqueue: func(types.NamespacedName) {}}
+	return &Reconciler{client: c, recorder: recorder, options: o, helm: memory{known: map[client.ObjectKey]*knowledge{}, searched: map[client.ObjectKey]types.UID{}}, enqueue: func(types.NamespacedName) {}}
 }
 
 // Reconcile observes, decides, reports and acts, in this order: what was decided is on
@@ -86,14 +87,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		again, left, err := r.restoreOrphans(brief, req.NamespacedName, nil)
 		if !left {
 			known := r.helm.forget(req.NamespacedName)
+			r.helm.setSearched(req.NamespacedName, "")
 			r.withdraw(req.NamespacedName)
 			r.forgetTraffic(req.Namespace, &known)
 		}
 		return again, err
 	}
-	// An earlier one of its name may not have been removed, and a backup that is restored brings it.
-	if again, left, err := r.restoreOrphans(brief, req.NamespacedName, cr); left {
-		return again, err
+	if mayFollow(cr) {
+		if again, left, err := r.restoreOrphans(brief, req.NamespacedName, cr); left {
+			return again, err
+		}
 	}
 	s, failed := r.observe(brief, cr)
 	if failed != nil {
@@ -121,6 +124,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: sooner(d)}, nil
+}
+
+// mayFollow reports whether objects of an earlier CanaryRelease of the name may be in the way, or left: that
+// was not removed before this one was made, or a backup that is restored brings them. One that has a canary
+// is not kept from it by them.
+func mayFollow(cr *v1alpha1.CanaryRelease) bool {
+	ready := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
+	conflict := ready != nil && ready.Reason == string(v1alpha1.ReasonConflict)
+	return cr.DeletionTimestamp.IsZero() && (isNew(cr) || hasEnded(cr) || conflict)
+}
+
+// isNew reports whether nothing was made for it yet.
+func isNew(cr *v1alpha1.CanaryRelease) bool { return cr.Status.Release == nil && !hasEnded(cr) }
+
+func hasEnded(cr *v1alpha1.CanaryRelease) bool {
+	return cr.Status.Decision != nil && cr.Status.Decision.EndedAt != nil
 }
 
 // sooner is when to look again: at what only time changes, or at Helm's records.

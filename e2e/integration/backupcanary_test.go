@@ -308,13 +308,13 @@ func TestADeploymentThatWasHeldForAnUpgradeByHelmIsNotPausedAfterARestore(t *tes
 	}
 }
 
-// TestAnAdoptionThatHelmRefusedIsTriedAgainAfterARestore: that Helm was called, and for whom, is on
-// its records.
-func TestAnAdoptionThatHelmRefusedIsTriedAgainAfterARestore(t *testing.T) {
+// TestAnAdoptionThatFailedIsDeprecatedInARestoredBackup, as that of another user is: an upgrade without
+// a canary is not what the CanaryRelease asks for.
+func TestAnAdoptionThatFailedIsDeprecatedInARestoredBackup(t *testing.T) {
 	t.Parallel()
 	restoredWays(t, []bool{false}, func(t *testing.T, mode restoreMode, sameName bool) {
 		p := newCanaryStage(t, "tcp", withCanaries)
-		users := slices.Sorted(maps.Keys(p.things()))
+		users, before := slices.Sorted(maps.Keys(p.things())), p.args("tcp")
 		p.try("maxmemory: 128mb")
 		p.mayNotUpgrade()
 		p.edit(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = v1alpha1.CanaryTransitionAdopted })
@@ -323,13 +323,15 @@ func TestAnAdoptionThatHelmRefusedIsTriedAgainAfterARestore(t *testing.T) {
 			p.revoke()
 			p.optIn(p.chart)
 		})
-		q.until("it is adopted", func(s *v1alpha1.CanaryReleaseStatus) bool { return hasEnded(s) && reasonIs(v1alpha1.ReasonAdopted)(s) })
-		if got := q.args("tcp"); got != "--maxmemory 128mb" {
+		q.until("it is deprecated", func(s *v1alpha1.CanaryReleaseStatus) bool {
+			return hasEnded(s) && reasonIs(v1alpha1.ReasonDeprecated)(s)
+		})
+		if got := q.args("tcp"); got != before {
 			t.Errorf("the Deployment has %s", got)
 		}
-		q.eventually("all pods are those of the upgrade", func(context.Context) bool {
+		q.eventually("all pods are those of before", func(context.Context) bool {
 			versions := q.versions()
-			return len(versions) == 1 && len(versions["--maxmemory 128mb"]) == canaryPods
+			return len(versions) == 1 && len(versions[before]) == canaryPods
 		})
 		q.checkNothingIsLeft(users)
 	})

@@ -246,7 +246,7 @@ func TestTwoServicesOfWhichTheSecondWasPromotedKeepItsTrafficAfterARestore(t *te
 	}
 }
 
-// TestARolloutOfTwoServicesWaitsForTheSplitOfABackup for a minute, since only that says which of them
+// TestARolloutOfTwoServicesWaitsForTheSplitOfABackup for ten minutes, since only that says which of them
 // has the traffic. Where there is none, the Service that the spec calls stable has it.
 func TestARolloutOfTwoServicesWaitsForTheSplitOfABackup(t *testing.T) {
 	t.Parallel()
@@ -256,6 +256,6 @@ func TestARolloutOfTwoServicesWaitsForTheSplitOfABackup(t *testing.T) {
 	if _, _, message := ready(q.rollout()); q.splitStatus().Backends != nil {
 		t.Errorf("it has made a split, and says %s", message)
 	}
-	q.pass(time.Minute)
+	q.pass(10 * time.Minute)
 	q.waitReason(v1alpha1.ReasonStable)
 }

@@ -102,7 +102,7 @@ func TestAManifestWithoutADecisionLeavesThatOfAPersonAlone(t *testing.T) {
 			t.Parallel()
 			s, apply := team(t, signed), waysToApply[name]
 			s.mustKubectl("editor", smallest, apply...)
-			s.mustKubectl("oncall", "", "patch", "rollout", "website", "--type=merge", "-p",
+			s.mustKubectl("oncall", "", "patch", "rollouts.serin.dev", "website", "--type=merge", "-p",
 				`{"spec":{"control":{"revision":"5d4f8c7b9","action":"Promote"}}}`)
 			s.stays("editor", smallest, apply)
 			s.mustKubectl("editor", strings.Replace(smallest, "5m", "6m", 1), apply...)

@@ -56,7 +56,7 @@ func nextStep(r Release, q Request) (step, error) {
 		}
 		return stepUpgrade, nil
 	}
-	if !r.AdoptedFor(q) || r.Newest < q.Version {
+	if r.AdoptedBy != q.UID || r.Newest < q.Version {
 		return 0, otherUpgrade(r.Newest, q)
 	}
 	switch rcommon.Status(r.Status) {

@@ -21,8 +21,7 @@ func TestOnlyItsOwnRevisionIsTouched(t *testing.T) {
 	}{
 		{name: "the revision is deployed", state: Release{Newest: 1, Status: "deployed"}, want: stepUpgrade},
 		{name: "adopted before", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u1"}, want: stepDone},
-		{name: "adopted before it was restored", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u2", AdoptedContent: ask("tcp", "", "").Content()}, want: stepDone},
-		{name: "adopted with other values", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u2", AdoptedContent: ask("tcp", "", "a: 1").Content()}, error: "was not made by this CanaryRelease"},
+		{name: "adopted for another CanaryRelease of the content", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u2", AdoptedContent: ask("tcp", "", "").Content()}, error: "was not made by this CanaryRelease"},
 		{name: "interrupted", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u1"}, want: stepFail},
 		{name: "failed before", state: Release{Newest: 2, Status: "failed", AdoptedBy: "u1"}, want: stepUpgrade},
 		{name: "the revision was made by an adoption of the same object", state: Release{Newest: 1, Status: "deployed", AdoptedBy: "u1"}, want: stepUpgrade},

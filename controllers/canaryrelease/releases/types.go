@@ -29,12 +29,6 @@ type Release struct {
 	AdoptedContent string
 }
 
-// AdoptedFor reports whether the newest revision was made by a request, or by the same request of a
-// CanaryRelease that was lost and restored.
-func (r Release) AdoptedFor(q Request) bool {
-	return r.AdoptedBy != "" && (r.AdoptedBy == q.UID || r.AdoptedContent == q.Content())
-}
-
 // Proposal is a release as it is and as it would be.
 type Proposal struct {
 	// Digest names the candidate's content; "" when it is refused. No value can be
@@ -82,13 +76,14 @@ type Request struct {
 	Still func(context.Context) error `json:"-"`
 }
 
-// Content distinguishes what is asked for. It is on a Secret that holds the values themselves.
+// Content tells what is asked for from what else a user may ask for under the name: by 16 bits, which confirm
+// no value that is guessed.
 func (q Request) Content() string {
 	h := sha256.New()
 	for _, part := range []string{q.Name, q.Release, strconv.Itoa(q.Version), q.Path, string(q.Config)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return hex.EncodeToString(h.Sum(nil)[:2])
 }
 
 // Releases reads and upgrades Helm releases.

@@ -41,7 +41,7 @@ func ReplicaSets(d *appsv1.Deployment) func(*appsv1.ReplicaSet) kit.ReplicaSet {
 			Current:  current(rs),
 			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
 			Uncounted: rs.Status.ObservedGeneration < rs.Generation,
-			Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
+			Desired:   workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
 			Promotion: rs.Labels[v1alpha1.LabelPromotion], Rejected: rs.Annotations[v1alpha1.AnnotationRejected],
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func (w *world) restore() {
 	w.say("user: restores a backup")
 	w.cr.Status, w.cr.Finalizers, w.failure = v1alpha1.CanaryReleaseStatus{}, nil, ""
-	w.triedAt, w.failedAt = w.triedAt.Add(-retryUpgrade), w.failedAt.Add(-retryUpgrade)
+	w.helm.ours = w.helm.ours && w.helm.deployed == w.helm.newest
 	for _, rs := range w.rss {
 		if rs.marked { // the canary of another CanaryRelease has another name
 			rs.name, rs.revision = rs.name+"-before", rs.revision+"-before"
@@ -34,26 +34,34 @@ func (w *world) says() string {
 	return ready.Reason + ": " + ready.Message
 }
 
-// TestAnAdoptionGoesOnWithoutItsCanaryInARestoredBackup: Helm was called, which its records say.
-func TestAnAdoptionGoesOnWithoutItsCanaryInARestoredBackup(t *testing.T) {
-	for _, failed := range []string{"before", "after"} {
+// TestADeploymentStaysPausedAfterAFailedUpgradeInARestoredBackup, as before: its pods would be those of the
+// failed upgrade.
+func TestADeploymentStaysPausedAfterAFailedUpgradeInARestoredBackup(t *testing.T) {
+	for transition, why := range map[v1alpha1.CanaryTransition]string{
+		v1alpha1.CanaryTransitionDeprecated: "spec.transition is Deprecated",
+		v1alpha1.CanaryTransitionAdopted:    "revision 5 of release shop was not made by this CanaryRelease",
+		v1alpha1.CanaryTransitionNone:       "revision 5 of release shop was not made by this CanaryRelease",
+	} {
 		w := newWorld(t)
 		w.run(30)
-		w.failUpgrade = failed
+		w.failUpgrade = "after"
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 		w.run(30)
-		if !w.helm.ours || !w.deps["web"].paused {
-			t.Fatalf("Helm was not called\n%s", w.history())
-		}
+		w.transition(v1alpha1.CanaryTransitionDeprecated)
+		w.run(30)
 		w.restore()
-		w.run(10)
-		if got := w.says(); !strings.HasPrefix(got, "UpgradeFailed: The upgrade of release shop failed: a hook failed. It is tried again after 1m0s; the Deployments make the pods.") {
-			t.Errorf("failed %s: it says %s\n%s", failed, got, w.history())
+		w.cr.Spec.Transition = transition
+		w.run(30)
+		want := "UpgradeFailed: Removing the canary, since " + why + ". " +
+			"The Deployment web stays paused, since its pods would be those of revision 5, which is failed; run `helm rollback shop 4`."
+		if d := w.deps["web"]; !d.paused || d.template != "new" || w.says() != want {
+			t.Errorf("%q: the Deployment is %+v; it says %s\n%s", transition, d, w.says(), w.history())
 		}
-		w.failUpgrade = ""
-		w.run(120)
-		if d := w.deps["web"]; d.paused || d.template != "new" || !w.cr.Status.Decision.EndedAt.After(w.cr.Status.Decision.Time.Time) {
-			t.Errorf("failed %s: the Deployment is %+v; it says %s\n%s", failed, d, w.says(), w.history())
+		w.say("user: helm rollback")
+		w.helm.newest, w.helm.deployed, w.helm.status, w.deps["web"].template = 6, 6, "deployed", "old"
+		w.run(30)
+		if d := w.deps["web"]; d.paused || !strings.HasPrefix(w.says(), "Deprecated: ") {
+			t.Errorf("%q: after it was rolled back, the Deployment is %+v; it says %s\n%s", transition, d, w.says(), w.history())
 		}
 	}
 }

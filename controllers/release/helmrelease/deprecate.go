@@ -3,6 +3,7 @@
 package helmrelease
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -87,8 +88,11 @@ func unproven(s *snapshot, w *Workload) bool {
 	if stable := s.stable(w); stable == nil || stable.Current {
 		return false
 	}
-	return s.Release.Presence == kit.Unknown || s.Release.Ours && s.Release.Deployed != s.Release.Newest
+	return s.Release.Presence == kit.Unknown || s.Release.Deployed != s.Release.Newest
 }
+
+// proven is the revision to go back to after a failed upgrade.
+func proven(d *draft) int32 { return cmp.Or(d.Release.Deployed, d.CanaryRelease.Spec.Version) }
 
 // stranded says what the user has to do about such a Deployment, and reports whether it is
 // left as it is, because the CanaryRelease is being deleted.
@@ -96,14 +100,14 @@ func stranded(d *draft, w *Workload) bool {
 	spec, unknown := d.CanaryRelease.Spec, d.Release.Presence == kit.Unknown
 	if !d.CanaryRelease.DeletionTimestamp.IsZero() && (!unknown || d.overdue()) {
 		d.Note(true, v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of a failed upgrade; "+
-			"run `helm rollback %s %d` and set its spec.paused to false", w.Name, spec.Release, spec.Version)
+			"run `helm rollback %s %d` and set its spec.paused to false", w.Name, spec.Release, proven(d))
 		return true
 	}
 	if unknown {
 		d.Say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods may be those of a failed upgrade. %s.", w.Name, strings.TrimSuffix(d.Release.Problem, "."))
 	} else {
 		d.Say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of revision %d, which is %s; run `helm rollback %s %d`.",
-			w.Name, d.Release.Newest, word(d.Release.Status), spec.Release, spec.Version)
+			w.Name, d.Release.Newest, word(d.Release.Status), spec.Release, proven(d))
 	}
 	d.State.Stalled = true
 	return false

@@ -4,11 +4,9 @@ package helmrelease
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // A failed upgrade is tried again after a while that doubles with each revision that
@@ -41,7 +39,7 @@ func upgrade(d *draft) {
 			r.UpgradeTries, r.LastTryAt = max(r.UpgradeTries-1, 0), nil
 		}
 		if !d.UpgradeTurn {
-			d.Wait(v1alpha1.ReasonAdopting, "%s the upgrade of release %s waits for its turn: %s.", meanwhile(&d.snapshot), d.CanaryRelease.Spec.Release, d.UpgradeWaits)
+			d.Wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; the upgrade of release %s waits for its turn: %s.", d.CanaryRelease.Spec.Release, d.UpgradeWaits)
 			return
 		}
 	}
@@ -49,7 +47,7 @@ func upgrade(d *draft) {
 		r.LastTryAt, r.UpgradeTries = d.microOf(failed), max(r.UpgradeTries, 1)
 	}
 	if r.LastTryAt == nil {
-		d.Wait(v1alpha1.ReasonAdopting, "%s upgrading release %s.", meanwhile(&d.snapshot), d.CanaryRelease.Spec.Release)
+		d.Wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; upgrading release %s.", d.CanaryRelease.Spec.Release)
 	} else {
 		sayUpgradeFailed(d)
 		// A clock that went back makes it no longer than once.
@@ -68,26 +66,6 @@ func sayUpgradeFailed(d *draft) {
 	if why == "" { // the operator was started anew since
 		why = fmt.Sprintf("it was interrupted; see `helm history %s`", release)
 	}
-	if !hasCanary(&d.snapshot) {
-		d.Say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. It is tried again after %s; the Deployments make the pods.", release, why, retryAfter(&d.snapshot))
-		return
-	}
 	d.Say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again after %s; set spec.transition to Deprecated to end the canary.",
 		release, why, retryAfter(&d.snapshot))
-}
-
-// meanwhile is where the traffic is while Helm upgrades.
-func meanwhile(s *snapshot) string {
-	if hasCanary(s) {
-		return "All traffic goes to the canary;"
-	}
-	return "Helm was called before the canary was lost;"
-}
-
-// hasCanary reports whether there is one. When Helm was called and a backup was restored then, there
-// is none.
-func hasCanary(s *snapshot) bool {
-	return slices.ContainsFunc(s.Workloads, func(w Workload) bool {
-		return w.find(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerSerin }) != nil
-	})
 }

@@ -40,7 +40,7 @@ const (
 )
 
 // splitWait is how long a Rollout without a record waits for the split, which a restore brings last.
-const splitWait = time.Minute
+const splitWait = 10 * time.Minute
 
 // Observe says what is released.
 func (Target) Observe(s *state.Snapshot) state.Facts {
@@ -81,7 +81,7 @@ func stableOf(s *state.Snapshot) *v1alpha1.VersionStatus {
 }
 
 // firstOf is the Service that is stable without a record: the one that the split of an earlier Rollout
-// sends everything to, or, where the record was lost, that alone has pods which are to answer.
+// sends everything to, be it promoted or in its last step, or, where the record was lost, that alone has pods which are to answer.
 func firstOf(s *state.Snapshot) string {
 	pair, p := s.Rollout.Spec.Services, &s.Pair
 	all := s.Split.Inherited && s.Split.Requested.Equal(strategy.Route{Weight: strategy.FullWeight})

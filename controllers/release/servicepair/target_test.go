@@ -25,10 +25,10 @@ func TestOneReadyPodBehindTheCanarysServiceCanAnswer(t *testing.T) {
 	}
 }
 
-// lost is a Rollout without a record: made a minute ago, with an earlier split of its name.
+// lost is a Rollout without a record: made ten minutes ago, with an earlier split of its name.
 func lost(change func(*state.Snapshot)) *state.Snapshot {
 	s := &state.Snapshot{Observation: state.Observation{
-		Now: time.Unix(100, 0), Rollout: &v1alpha1.Rollout{},
+		Now: time.Unix(640, 0), Rollout: &v1alpha1.Rollout{},
 		Pair:  state.Pair{StableRevision: "v1", StableReady: 1, CanaryRevision: "v2", CanaryReady: 1},
 		Split: state.Split{Split: kit.Split{Presence: kit.Present}, Inherited: true, Requested: strategy.Route{Weight: 60}},
 	}}
@@ -46,13 +46,13 @@ func TestTheServiceThatHasTheTrafficIsStableWithoutARecord(t *testing.T) {
 		want   string
 	}{
 		"in the middle of a release":           {func(*state.Snapshot) {}, "web-v1"},
-		"promoted":                             {func(s *state.Snapshot) { s.Split.Requested = all }, "web-v2"},
+		"promoted, or in a step of 100 %":       {func(s *state.Snapshot) { s.Split.Requested = all }, "web-v2"},
 		"a split that is no earlier one's":     {func(s *state.Snapshot) { s.Split.Requested, s.Split.Inherited = all, false }, "web-v1"},
 		"the old version was scaled to zero":   {func(s *state.Snapshot) { s.Pair.StableRevision = "" }, "web-v2"},
 		"both were":                            {func(s *state.Snapshot) { s.Pair.StableRevision, s.Pair.CanaryRevision = "", "" }, "web-v1"},
 		"the new version's Service is missing": {func(s *state.Snapshot) { s.Pair.StableRevision, s.Pair.Missing = "", "web-v2" }, "web-v1"},
-		"without a split, after a minute":      {absent, "web-v1"},
-		"without a split, a second earlier":    {func(s *state.Snapshot) { absent(s); s.Now = time.Unix(99, 0) }, ""},
+		"without a split, after ten minutes":   {absent, "web-v1"},
+		"without a split, a second earlier":    {func(s *state.Snapshot) { absent(s); s.Now = time.Unix(639, 0) }, ""},
 		"a new Rollout": {func(s *state.Snapshot) {
 			absent(s)
 			s.Now, s.Rollout.Finalizers = time.Unix(41, 0), nil

@@ -46,7 +46,7 @@ func TestTheServiceThatHasTheTrafficIsStableWithoutARecord(t *testing.T) {
 		want   string
 	}{
 		"in the middle of a release":           {func(*state.Snapshot) {}, "web-v1"},
-		"promoted, or in a step of 100 %":       {func(s *state.Snapshot) { s.Split.Requested = all }, "web-v2"},
+		"promoted, or in a step of 100 %":      {func(s *state.Snapshot) { s.Split.Requested = all }, "web-v2"},
 		"a split that is no earlier one's":     {func(s *state.Snapshot) { s.Split.Requested, s.Split.Inherited = all, false }, "web-v1"},
 		"the old version was scaled to zero":   {func(s *state.Snapshot) { s.Pair.StableRevision = "" }, "web-v2"},
 		"both were":                            {func(s *state.Snapshot) { s.Pair.StableRevision, s.Pair.CanaryRevision = "", "" }, "web-v1"},

@@ -105,8 +105,9 @@ type RolloutSpec struct {
 
 	// sessionAffinity keeps clients, by a cookie, on the version that answered them first, as
 	// long as the release lasts and that version has a weight above 0. Weights are then the
-	// shares of new clients. Only the router nginx offers it. When unset, each request is drawn
-	// independently.
+	// shares of new clients. The router nginx offers it, and gatewayAPI where the routes of the
+	// cluster have the field sessionPersistence, for gateways that honour it. When unset, each
+	// request is drawn independently.
 	// +optional
 	SessionAffinity *SessionAffinity `json:"sessionAffinity,omitempty"`
 
@@ -313,7 +314,8 @@ const (
 // SessionAffinity is how clients stay with a version.
 type SessionAffinity struct {
 	// cookieName is the name of the cookie: a letter followed by letters, digits and _, at most
-	// 64 characters. The app must not use a cookie of that name.
+	// 64 characters. The app must not use a cookie of that name. With the router gatewayAPI the
+	// name of the gateway's session begins with it.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]{0,63}$`
 	// +kubebuilder:validation:MaxLength=64

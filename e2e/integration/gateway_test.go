@@ -45,7 +45,11 @@ var gatewayRoutes = []string{"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "
 
 // gatewayKinds are the real definitions of the Gateway API, of the version that this
 // module requires.
-func gatewayKinds(ctx context.Context) (definitions []*unstructured.Unstructured, err error) {
+func gatewayKinds(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	return gatewayKindsOf(ctx, gatewayChannel)
+}
+
+func gatewayKindsOf(ctx context.Context, channel string) (definitions []*unstructured.Unstructured, err error) {
 	output, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {
 		return nil, fmt.Errorf("fetch the Gateway API: %w", err)
@@ -55,7 +59,7 @@ func gatewayKinds(ctx context.Context) (definitions []*unstructured.Unstructured
 		return nil, err
 	}
 	for _, name := range []string{"httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes", "backendtlspolicies"} {
-		text, err := os.ReadFile(filepath.Join(module.Dir, "config", "crd", gatewayChannel, "gateway.networking.k8s.io_"+name+".yaml"))
+		text, err := os.ReadFile(filepath.Join(module.Dir, "config", "crd", channel, "gateway.networking.k8s.io_"+name+".yaml"))
 		if err != nil {
 			return nil, err
 		}
@@ -75,6 +79,9 @@ func addGateway(ctx context.Context, t *testing.T, mgr ctrl.Manager, see sight) 
 	served := gatewayapi.Served{}
 	if see.gateway {
 		served = discoverGateway(t, mgr)
+	}
+	if see.sessionless {
+		served.Schema.Sessions = nil
 	}
 	router, err := gatewayapi.New(ctx, mgr.GetCache(), mgr.GetClient(), gatewayapi.Options{Served: served, Settle: gatewaySettle})
 	if err != nil {
@@ -420,8 +427,12 @@ func TestRenderedRoutesAreValid(t *testing.T) {
 			s.create(group)
 			change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
 				ts.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
+				splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.StickyCookie = &splitv1.StickyCookie{Name: "version", MaxAge: "1h30m"} })
 			})
 			s.routed()
+			if got := sessionsIn(s.route(kind, "website")); !strings.Contains(got, "absoluteTimeout:1h30m0s") {
+				t.Errorf("clients come back by %q", got)
+			}
 			change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
 				ts.Spec.Matches = nil
 				ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 0
@@ -436,11 +447,16 @@ func TestRenderedRoutesAreValid(t *testing.T) {
 
 func TestAMeshIsGivenRoutesForTheRootService(t *testing.T) {
 	t.Parallel()
-	s, _ := shop(t, func(ts *splitv1.TrafficSplit) { splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Routes = nil }) })
+	s, _ := shop(t, func(ts *splitv1.TrafficSplit) {
+		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Routes, r.StickyCookie = nil, &splitv1.StickyCookie{Name: "version"} })
+	})
 	s.confirmRoutes(gatewayRoutes...)
 	s.routed()
 	if got, want := backendsIn(s.route("HTTPRoute", "serin-website-80")), "website-stable=9,website-canary=1"; got != want {
 		t.Errorf("the route names %s, want %s", got, want)
+	}
+	if got, want := sessionsIn(s.route("HTTPRoute", "serin-website-80")), " 0:map[sessionName:version type:Cookie]"; got != want {
+		t.Errorf("clients come back by %q, want %q", got, want)
 	}
 	// Somebody changes it.
 	edit(s, "serin-website-80", s.route("HTTPRoute", "serin-website-80"), func(route *unstructured.Unstructured) {

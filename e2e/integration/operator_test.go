@@ -36,8 +36,9 @@ type sight struct {
 	namespaces []string
 	secrets    []string
 	canaries   bool
-	// gateway is whether it asks the cluster for the Gateway API.
-	gateway bool
+	// gateway is whether it asks the cluster for the Gateway API, and sessionless whether it then
+	// takes the routes for those of the standard channel.
+	gateway, sessionless bool
 	// guarded is whether it knows the policy that holds Deployments; elsewhere than in
 	// guarded namespaces that is not in force.
 	guarded bool
@@ -53,6 +54,7 @@ type sight struct {
 }
 
 func withGateway(see *sight)  { see.gateway = true }
+func sessionless(see *sight)  { see.sessionless = true }
 func withCanaries(see *sight) { see.canaries = true }
 
 // counted has the operator count its passes over splits.

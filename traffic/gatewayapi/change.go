@@ -40,6 +40,9 @@ func originalRules(route *unstructured.Unstructured, split *splitv1.TrafficSplit
 	}
 	lost := record{Split: split.Name}
 	lost.Root, _ = traffic.RootName(split)
+	if routing, _ := splitv1.RoutingOf(split); routing.StickyCookie != nil {
+		lost.Sessions = sessionName(routing.StickyCookie.Name, routing.StickyCookie.Session)
+	}
 	for _, b := range split.Spec.Backends {
 		lost.Backends = append(lost.Backends, b.Service)
 	}

@@ -113,7 +113,7 @@ func readSchema(documents openapi.Client, version schema.GroupVersion) (Schema, 
 	return schemaOf(encoded)
 }
 
-// schemaOf finds in an OpenAPI document what an HTTPRoute can say.
+// schemaOf finds in an OpenAPI document what routes can say.
 func schemaOf(encoded []byte) (Schema, error) {
 	var document struct {
 		Components struct {
@@ -121,11 +121,16 @@ func schemaOf(encoded []byte) (Schema, error) {
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(encoded, &document); err != nil {
-		return Schema{}, fmt.Errorf("read the schema of HTTPRoutes: %w", err)
+		return Schema{}, fmt.Errorf("read the schema of routes: %w", err)
 	}
-	var schema Schema
+	schema := Schema{Sessions: map[string]bool{}}
 	for name, s := range document.Components.Schemas {
-		if strings.HasSuffix(name, "."+kindHTTPRoute) {
+		kind := name[strings.LastIndex(name, ".")+1:]
+		if !readsRequests(kind) {
+			continue
+		}
+		schema.Sessions[kind] = property(s, "spec", "rules", fieldSessions) != nil
+		if kind == kindHTTPRoute {
 			mirror := property(s, "spec", "rules", fieldFilters, "requestMirror")
 			schema.MirrorPercent = property(mirror, "percent") != nil
 		}

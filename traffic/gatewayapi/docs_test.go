@@ -108,6 +108,13 @@ var refused = map[string]struct {
 	"`mirror` through a gateway whose class does not say that it can": {
 		fixture: parts(mirrored(plain), gateway, class("{name: HTTPRouteRequestMirror}")), says: `GatewayClass "public" of Gateway "public" does not list HTTPRouteRequestPercentageMirror`,
 	},
+	"`stickyCookie` where a rule can't keep clients, while versions share the requests": {
+		fixture: strings.Replace(named(plain), "name: website}]", "name: website}], stickyCookie: {name: version}", 1), says: "the HTTPRoutes of this cluster had no field sessionPersistence",
+		served: func(s *Served) { s.Schema.Sessions = nil },
+	},
+	"`stickyCookie` with a TCPRoute, TLSRoute or UDPRoute": {
+		fixture: parts(split(`routes: [{kind: TLSRoute, name: website}], stickyCookie: {name: version}`), services, route(kindTLSRoute, plain)), says: "a TLSRoute passes connections on unread, so it has no cookies",
+	},
 	"a rule with 16 filters and `mirror`": {
 		fixture: mirrored(`[{filters: [` + strings.TrimSuffix(strings.Repeat("{type: ExtensionRef}, ", 16), ", ") + `], backendRefs: [{name: website, port: 80}]}]`), says: "has no room for the mirror's filter",
 	},

@@ -38,7 +38,7 @@ type fixture struct {
 
 // everything is a cluster that serves all that this package knows.
 func everything() Served {
-	served := Served{Kinds: map[string]schema.GroupVersionKind{}, Schema: Schema{MirrorPercent: true}}
+	served := Served{Kinds: map[string]schema.GroupVersionKind{}, Schema: Schema{MirrorPercent: true, Sessions: map[string]bool{kindHTTPRoute: true, kindGRPCRoute: true}}}
 	for kind, versions := range routeVersions {
 		served.Kinds[kind] = schema.GroupVersionKind{Group: Group, Version: versions[0], Kind: kind}
 	}

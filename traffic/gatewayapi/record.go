@@ -32,6 +32,8 @@ type record struct {
 	Backends []string `json:"backends"`
 	// Mirrors are digests of the filters that copy requests.
 	Mirrors []string `json:"mirrors,omitempty"`
+	// Sessions is the name of those that have clients come back.
+	Sessions string `json:"sessions,omitempty"`
 	// Rules as the owner of the route has them.
 	Rules []map[string]any `json:"rules"`
 	// Written are the rules that were made of them.
@@ -55,6 +57,9 @@ func newRecord(split traffic.Split, rules []map[string]any, written []Rule) reco
 		if split.Mirror != nil && port.Mirror != nil {
 			r.Mirrors = append(r.Mirrors, routes.Digest(mirrorFilter(*port.Mirror, split.Mirror.Percent)))
 		}
+	}
+	if split.Sticky != nil {
+		r.Sessions = sessionName(split.Sticky.Cookie, split.Sticky.Session)
 	}
 	for _, rule := range written {
 		t := traceOf(rule.Fields)
@@ -169,6 +174,9 @@ func (r record) fold(rule map[string]any, written trace) map[string]any {
 	if !named[r.Root] {
 		return rule // Serin changed nothing in it
 	}
+	if source[fieldSessions] == nil {
+		rule = r.withoutSessions(rule)
+	}
 	if routes.Digest(rule[fieldBackendRefs]) == written.Refs {
 		changed := maps.Clone(rule)
 		changed[fieldBackendRefs] = source[fieldBackendRefs]
@@ -179,17 +187,17 @@ func (r record) fold(rule map[string]any, written trace) map[string]any {
 
 // foldStranger restores the references of a rule that was not recognised, if it names
 // all backends of the split: such a list was copied from one that Serin wrote. A rule
-// that names only some of them is a user's own, but for one with sessions whose record
-// was lost: it does not name a backend of weight 0.
+// that names only some of them is a user's own, but for one whose record was lost and in
+// which clients stay: it does not name a backend of weight 0.
 func (r record) foldStranger(rule map[string]any) map[string]any {
 	missing := func(name string) bool {
 		return !slices.ContainsFunc(objectsOf(rule[fieldBackendRefs]), func(ref map[string]any) bool { return text(ref, fieldName) == name && r.backend(ref) })
 	}
-	lost := rule[fieldSessions] != nil && len(r.Written) == 0
+	lost := (rule[fieldSessions] != nil || r.Sessions != "") && len(r.Written) == 0
 	if len(r.Backends) < 2 || !lost && slices.ContainsFunc(r.Backends, missing) {
 		return rule
 	}
-	return r.withoutMirror(r.foldRefs(rule, r.backend))
+	return r.withoutSessions(r.withoutMirror(r.foldRefs(rule, r.backend)))
 }
 
 // backend is true for a reference to a Service that took the place of the root.

@@ -34,6 +34,9 @@ func routeWith(rules ...map[string]any) *unstructured.Unstructured {
 func targetOf(split traffic.Split) traffic.Target {
 	ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
 	ts.Spec.Service = split.Root
+	if s := split.Sticky; s != nil {
+		splitv1.SetRouting(ts, splitv1.Routing{StickyCookie: &splitv1.StickyCookie{Name: s.Cookie, Session: s.Session}})
+	}
 	for _, d := range split.Ports[0].Destinations {
 		ts.Spec.Backends = append(ts.Spec.Backends, splitv1.Backend{Service: d.Service, Weight: d.Weight})
 	}
@@ -42,7 +45,7 @@ func targetOf(split traffic.Split) traffic.Target {
 
 func mustChange(t *testing.T, route *unstructured.Unstructured, split traffic.Split) *unstructured.Unstructured {
 	t.Helper()
-	changed, err := Changed(route, targetOf(split), Schema{MirrorPercent: true})
+	changed, err := Changed(route, targetOf(split), everything().Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,7 @@ func mustRestore(t *testing.T, route *unstructured.Unstructured, split traffic.S
 	return restored
 }
 
-// drawSplit is a split with other weights, perhaps a match or a mirror.
+// drawSplit is a split with other weights, perhaps a match or a mirror, perhaps with clients that stay.
 func drawSplit(r *rand.Rand) traffic.Split {
 	split := splitFor()
 	d := split.Ports[0].Destinations
@@ -71,6 +74,9 @@ func drawSplit(r *rand.Rand) traffic.Split {
 		d[1].Weight = 0
 		split.Mirror = &traffic.Mirror{Service: "website-canary", Percent: 1 + r.Int32N(100)}
 		split.Ports[0].Mirror = &traffic.Destination{Service: "website-canary", Port: 80}
+	}
+	if r.IntN(3) == 0 {
+		split.Sticky = &traffic.Sticky{Cookie: "version", MaxAge: int64(r.IntN(2)) * 3600, Session: []string{"", "first", "second"}[r.IntN(3)]}
 	}
 	return split
 }
@@ -86,7 +92,7 @@ func TestARestoredRouteIsWhatItWas(t *testing.T) {
 		live := before.DeepCopy()
 		for range 1 + r.IntN(3) {
 			split := drawSplit(r)
-			changed, err := Changed(live, targetOf(split), Schema{MirrorPercent: true})
+			changed, err := Changed(live, targetOf(split), everything().Schema)
 			if err != nil {
 				continue
 			}
@@ -146,6 +152,7 @@ func TestWhatAUserChangesInBetweenIsTheNewIntention(t *testing.T) {
 	limited := func(s *traffic.Split) {
 		s.Limited, s.Matches = true, []traffic.Match{{Headers: []traffic.Header{{Name: "x-beta", Regex: "yes"}}}}
 	}
+	sticky := func(s *traffic.Split) { s.Sticky = &traffic.Sticky{Cookie: "version", MaxAge: 3600} }
 	website := rule(path("/"), ref("website", 1))
 	for name, test := range map[string]struct {
 		before []map[string]any
@@ -256,6 +263,70 @@ func TestWhatAUserChangesInBetweenIsTheNewIntention(t *testing.T) {
 			},
 			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, "timeouts": map[string]any{"request": "1s"}}},
 		},
+		"sessions without a name are added to a rule": {
+			before: []map[string]any{website},
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0][fieldSessions] = map[string]any{"type": "Cookie"}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, fieldSessions: map[string]any{"type": "Cookie"}}},
+		},
+		"a rule in which clients stay is edited": {
+			before: []map[string]any{website}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["timeouts"] = map[string]any{"request": "1s"}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, "timeouts": map[string]any{"request": "1s"}}},
+		},
+		"the sessions that Serin wrote are edited": {
+			before: []map[string]any{website}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0][fieldSessions].(map[string]any)["absoluteTimeout"] = "24h"
+				return rules
+			},
+			want: []map[string]any{website},
+		},
+		"sessions of another name replace those that Serin wrote": {
+			before: []map[string]any{website}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0][fieldSessions] = map[string]any{"sessionName": "mine"}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, fieldSessions: map[string]any{"sessionName": "mine"}}},
+		},
+		"the sessions that Serin wrote are removed": {
+			before: []map[string]any{website}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				delete(rules[0], fieldSessions)
+				return rules
+			},
+			want: []map[string]any{website},
+		},
+		"a rule whose owner gave its sessions the same name is edited": {
+			before: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, fieldSessions: map[string]any{"sessionName": "version"}}}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["timeouts"] = map[string]any{"request": "1s"}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, fieldSessions: map[string]any{"sessionName": "version"}, "timeouts": map[string]any{"request": "1s"}}},
+		},
+		"a rule in which clients stay is copied": {
+			before: []map[string]any{website}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				copied := runtime.DeepCopyJSON(rules[0])
+				copied["matches"] = path("/copy")
+				return append(rules, copied)
+			},
+			want: []map[string]any{website, rule(path("/copy"), ref("website", 1))},
+		},
+		"a rule that names one version is added where clients stay": {
+			before: []map[string]any{website}, split: sticky,
+			edit: func(rules []map[string]any) []map[string]any {
+				return append(rules, rule(path("/canary"), ref("website-canary", 1)))
+			},
+			want: []map[string]any{website, rule(path("/canary"), ref("website-canary", 1))},
+		},
 		"the rules are put in another order": {
 			before: []map[string]any{website, rule(path("/x"), ref("other", 1))}, split: limited,
 			edit: func(rules []map[string]any) []map[string]any { slices.Reverse(rules); return rules },
@@ -273,7 +344,11 @@ func TestWhatAUserChangesInBetweenIsTheNewIntention(t *testing.T) {
 			if err := setRules(live, test.edit(rules)); err != nil {
 				t.Fatal(err)
 			}
+			cached := live.DeepCopy()
 			restored := mustRestore(t, live, split)
+			if diff := cmp.Diff(cached.Object, live.Object); diff != "" {
+				t.Errorf("the object of the cache was changed (-before +after):\n%s", diff)
+			}
 			if diff := cmp.Diff(test.want, rulesOf(restored)); diff != "" {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
@@ -322,6 +397,28 @@ func TestALostRecordOfARuleWithSessionsIsMadeUpFor(t *testing.T) {
 		rule["backendRefs"] = []any{map[string]any{"name": "website", "port": int64(80), "weight": int64(1)}}
 		if diff := cmp.Diff([]map[string]any{rule, other}, rulesOf(mustRestore(t, live, split))); diff != "" {
 			t.Errorf("%s, rules (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Where clients stay, a rule names no backend of weight 0, with the field of sessions or without it.
+func TestALostRecordOfARuleInWhichClientsStayIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	for name, weights := range map[string][2]int32{"before the first step": {100, 0}, "while both get requests": {90, 10}, "at the promotion": {0, 100}} {
+		for _, session := range []string{"", "v2-1"} {
+			split := splitFor()
+			split.Sticky = &traffic.Sticky{Cookie: "version", MaxAge: 60, Session: session}
+			split.Ports[0].Destinations[0].Weight, split.Ports[0].Destinations[1].Weight = weights[0], weights[1]
+			rule := map[string]any{"backendRefs": []any{map[string]any{"name": "website", "port": int64(80)}}}
+			other := map[string]any{"backendRefs": []any{map[string]any{"name": "other", "port": int64(80)}}, fieldSessions: map[string]any{"sessionName": "mine"}}
+			live := mustChange(t, routeWith(rule, other), split)
+			annotations := live.GetAnnotations()
+			delete(annotations, AnnotationRecord)
+			live.SetAnnotations(annotations)
+			rule["backendRefs"] = []any{map[string]any{"name": "website", "port": int64(80), "weight": int64(1)}}
+			if diff := cmp.Diff([]map[string]any{rule, other}, rulesOf(mustRestore(t, live, split))); diff != "" {
+				t.Errorf("%s, session %q, rules (-want +got):\n%s", name, session, diff)
+			}
 		}
 	}
 }

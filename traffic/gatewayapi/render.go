@@ -28,6 +28,8 @@ const (
 type Schema struct {
 	// MirrorPercent is true when a part of the requests can be mirrored.
 	MirrorPercent bool
+	// Sessions has the kinds of routes whose rules can keep a client on a backend.
+	Sessions map[string]bool
 }
 
 // Rule is one rule of a rendered route.
@@ -100,6 +102,9 @@ type renderer struct {
 }
 
 func (r *renderer) prepare() error {
+	if err := r.checkSessions(); err != nil {
+		return err
+	}
 	if !readsRequests(r.kind) {
 		return r.checkUnread()
 	}
@@ -151,14 +156,14 @@ func (r *renderer) rule(index int, rule map[string]any) ([]Rule, error) {
 }
 
 func (r *renderer) exchanged(rule map[string]any, to successors) (map[string]any, error) {
-	if rule[fieldSessions] != nil {
+	if rule[fieldSessions] != nil || r.split.Sticky != nil {
 		to = weighing(to)
 	}
 	refs, err := exchange(objectsOf(rule[fieldBackendRefs]), r.split, to)
 	if err != nil {
 		return nil, fmt.Errorf("backendRefs: %w", err)
 	}
-	return with(rule, refs), nil
+	return r.keeping(rule, refs), nil
 }
 
 // narrow combines the matches of a rule with those of the split.

@@ -3,6 +3,7 @@
 package gatewayapi
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,6 +78,102 @@ func TestABackendOfWeight0IsLeftOutOfARuleWithSessions(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s, %s (-want +got):\n%s", kind, name, diff)
+			}
+		}
+	}
+}
+
+// While versions share the requests of a rule, the rule keeps clients. One version alone needs no sessions,
+// and a version that is out of the rule keeps no client.
+func TestARuleKeepsClientsWhileVersionsShareIt(t *testing.T) {
+	t.Parallel()
+	session := map[string]any{"type": "Cookie", "sessionName": "version"}
+	lasting := map[string]any{"type": "Cookie", "sessionName": "version", "absoluteTimeout": "1h30m0s", "cookieConfig": map[string]any{"lifetimeType": "Permanent"}}
+	own := map[string]any{"type": "Header", "sessionName": "mine"}
+	for name, test := range map[string]struct {
+		sticky         *traffic.Sticky
+		own            any
+		stable, canary int32
+		want           any
+		refs           map[string]int64
+	}{
+		"for the client's session":         {sticky: &traffic.Sticky{Cookie: "version"}, stable: 80, canary: 20, want: session, refs: map[string]int64{"website-stable": 4, "website-canary": 1}},
+		"for a time":                       {sticky: &traffic.Sticky{Cookie: "version", MaxAge: 5400}, stable: 80, canary: 20, want: lasting, refs: map[string]int64{"website-stable": 4, "website-canary": 1}},
+		"before the first step":            {sticky: &traffic.Sticky{Cookie: "version"}, stable: 100, canary: 0, refs: map[string]int64{"website-stable": 1}},
+		"at the promotion":                 {sticky: &traffic.Sticky{Cookie: "version"}, stable: 0, canary: 100, refs: map[string]int64{"website-canary": 1}},
+		"in a rule with sessions":          {sticky: &traffic.Sticky{Cookie: "version"}, own: own, stable: 80, canary: 20, want: own, refs: map[string]int64{"website-stable": 4, "website-canary": 1}},
+		"in a rule with sessions, drained": {sticky: &traffic.Sticky{Cookie: "version"}, own: own, stable: 100, canary: 0, want: own, refs: map[string]int64{"website-stable": 1}},
+		"where none stays":                 {stable: 80, canary: 20, refs: map[string]int64{"website-stable": 4, "website-canary": 1}},
+	} {
+		for _, kind := range []string{kindHTTPRoute, kindGRPCRoute} {
+			split := splitFor()
+			split.Sticky = test.sticky
+			split.Ports[0].Destinations[0].Weight, split.Ports[0].Destinations[1].Weight = test.stable, test.canary
+			rule := map[string]any{fieldBackendRefs: []any{map[string]any{"name": "website", "port": int64(80)}}}
+			if test.own != nil {
+				rule[fieldSessions] = test.own
+			}
+			other := map[string]any{fieldBackendRefs: []any{map[string]any{"name": "other", "port": int64(80)}}}
+			rules, err := Render(kind, []map[string]any{rule, other}, split, everything().Schema)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff(test.want, rules[0].Fields[fieldSessions]); diff != "" {
+				t.Errorf("%s, %s, sessions (-want +got):\n%s", kind, name, diff)
+			}
+			got := map[string]int64{}
+			for _, ref := range objectsOf(rules[0].Fields[fieldBackendRefs]) {
+				got[text(ref, fieldName)] = number(ref, fieldWeight, -1)
+			}
+			if diff := cmp.Diff(test.refs, got); diff != "" {
+				t.Errorf("%s, %s, references (-want +got):\n%s", kind, name, diff)
+			}
+			if diff := cmp.Diff(other, rules[1].Fields); diff != "" {
+				t.Errorf("%s, %s, a rule that leads elsewhere (-want +got):\n%s", kind, name, diff)
+			}
+		}
+	}
+}
+
+// A client of one release is drawn anew in the next, though the Services of the versions have the
+// same names. In one release the name stays, and all versions of the field's name fit.
+func TestEachReleaseHasSessionsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	cookie := strings.Repeat("a", 64)
+	names := map[string]bool{}
+	for _, session := range []string{"", "v2-1", "v2-2", "v3-1", "v2-1"} {
+		name := sessionName(cookie, session)
+		if !strings.HasPrefix(name, cookie) || len(name) > 128 || (session == "") != (name == cookie) {
+			t.Errorf("the name %q for the session %q", name, session)
+		}
+		names[name] = true
+	}
+	if len(names) != 4 {
+		t.Errorf("%d names, want 4: %v", len(names), names)
+	}
+}
+
+// What can't keep clients is refused while versions share the requests. A rollback and a promotion
+// go on: a split that is refused is not programmed.
+func TestWhereNoRuleKeepsClientsARollbackIsProgrammed(t *testing.T) {
+	t.Parallel()
+	for kind, says := range map[string]string{
+		kindHTTPRoute: "stickyCookie (spec.sessionAffinity of a Rollout): the HTTPRoutes of this cluster had no field sessionPersistence when the operator started; " +
+			"install the experimental channel of the Gateway API and restart the operator, choose the router nginx, or remove it",
+		kindGRPCRoute: "the GRPCRoutes of this cluster had no field sessionPersistence",
+		kindTLSRoute:  "stickyCookie (spec.sessionAffinity of a Rollout): a TLSRoute passes connections on unread, so it has no cookies; use an HTTPRoute, or remove it",
+	} {
+		for weights, refused := range map[[2]int32]bool{{90, 10}: true, {1, 99}: true, {100, 0}: false, {0, 100}: false} {
+			split := splitFor()
+			split.Sticky = &traffic.Sticky{Cookie: "version"}
+			split.Ports[0].Destinations[0].Weight, split.Ports[0].Destinations[1].Weight = weights[0], weights[1]
+			rule := map[string]any{fieldBackendRefs: []any{map[string]any{"name": "website", "port": int64(80)}}}
+			rules, err := Render(kind, []map[string]any{rule}, split, Schema{})
+			if refused != (err != nil) || refused && !strings.Contains(err.Error(), says) {
+				t.Errorf("%s, %v: %v", kind, weights, err)
+			}
+			if !refused && (len(objectsOf(rules[0].Fields[fieldBackendRefs])) != 1 || rules[0].Fields[fieldSessions] != nil) {
+				t.Errorf("%s, %v: %v", kind, weights, rules[0].Fields)
 			}
 		}
 	}

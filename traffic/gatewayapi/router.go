@@ -173,7 +173,7 @@ func refusals(prefix string, err error) []traffic.Problem {
 
 // Check implements traffic.Router. What depends on the routes, Observe finds.
 func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
-	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilityRoutes)
+	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilitySticky, traffic.AbilityRoutes)
 	problems = append(problems, routes.CheckName(split)...)
 	problems = append(problems, r.checkServed(split, services[split.Root])...)
 	for _, own := range ownRoutes(split, services[split.Root]) {

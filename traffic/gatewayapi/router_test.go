@@ -282,16 +282,28 @@ func TestWhatServesRoutesIsWatchedForMirrors(t *testing.T) {
 	}
 }
 
-func TestTheSchemaSaysWhetherAPartCanBeMirrored(t *testing.T) {
+func TestTheSchemaSaysWhatARouteCanSay(t *testing.T) {
 	t.Parallel()
-	document := func(mirror string) []byte {
-		return []byte(`{"components":{"schemas":{"io.k8s.networking.gateway.v1.HTTPRoute":{"properties":{"spec":{"properties":{"rules":{"items":{"properties":` +
-			`{"filters":{"items":{"properties":{"requestMirror":{"properties":{` + mirror + `}}}}}}}}}}}}}}}`)
+	route := func(kind, rule string) string {
+		return `"io.k8s.networking.gateway.v1.` + kind + `":{"properties":{"spec":{"properties":{"rules":{"items":{"properties":{` + rule + `}}}}}}}`
 	}
-	for mirror, want := range map[string]bool{`"backendRef":{}`: false, `"percent":{"type":"integer"}`: true} {
-		schema, err := schemaOf(document(mirror))
-		if err != nil || schema.MirrorPercent != want {
-			t.Errorf("%s: got %+v, %v", mirror, schema, err)
+	mirror := func(fields string) string {
+		return `"filters":{"items":{"properties":{"requestMirror":{"properties":{` + fields + `}}}}}`
+	}
+	const sessions = `"sessionPersistence":{"type":"object"}`
+	for name, test := range map[string]struct {
+		schemas string
+		want    Schema
+	}{
+		"all requests or none are mirrored":  {route(kindHTTPRoute, mirror(`"backendRef":{}`)), Schema{Sessions: map[string]bool{kindHTTPRoute: false}}},
+		"a part of the requests is mirrored": {route(kindHTTPRoute, mirror(`"percent":{"type":"integer"}`)), Schema{MirrorPercent: true, Sessions: map[string]bool{kindHTTPRoute: false}}},
+		"clients of both kinds stay":         {route(kindHTTPRoute, sessions) + "," + route(kindGRPCRoute, sessions), Schema{Sessions: map[string]bool{kindHTTPRoute: true, kindGRPCRoute: true}}},
+		"clients of one kind stay":           {route(kindHTTPRoute, sessions) + "," + route(kindGRPCRoute, ""), Schema{Sessions: map[string]bool{kindHTTPRoute: true, kindGRPCRoute: false}}},
+		"a list of routes is no route":       {route(kindHTTPRoute+"List", sessions), Schema{Sessions: map[string]bool{}}},
+	} {
+		schema, err := schemaOf([]byte(`{"components":{"schemas":{` + test.schemas + `}}}`))
+		if diff := cmp.Diff(test.want, schema); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
 	if _, err := schemaOf([]byte("{")); err == nil {

@@ -15,10 +15,9 @@ const longestAffinity = 365 * 24 * time.Hour
 
 // noAffinity says for each router that can't keep clients on a version what to do instead.
 var noAffinity = map[v1alpha1.RouterName]string{
-	v1alpha1.RouterNone:       "remove it, or name the router nginx",
-	v1alpha1.RouterSMI:        "remove it, or name the router nginx",
-	v1alpha1.RouterIstio:      "remove it, or name the router nginx",
-	v1alpha1.RouterGatewayAPI: "remove it, and set sessionPersistence on the rules of the route, or name the router nginx",
+	v1alpha1.RouterNone:  "remove it, or name the router nginx",
+	v1alpha1.RouterSMI:   "remove it, or name the router nginx",
+	v1alpha1.RouterIstio: "remove it, or name the router nginx",
 }
 
 // checkAffinity refuses clients that stay where nothing could keep them, or where no client would

@@ -21,7 +21,7 @@ func TestSessionAffinityIsRefusedWhereNothingKeepsClientsOnAVersion(t *testing.T
 		"no router":                         {router: v1alpha1.RouterNone, want: "spec.sessionAffinity: the router none can't keep clients on a version; remove it, or name the router nginx"},
 		"a mesh":                            {router: v1alpha1.RouterSMI, want: "the router smi can't keep"},
 		"Istio":                             {router: v1alpha1.RouterIstio, want: "the router istio can't keep"},
-		"a gateway keeps them by its route": {router: v1alpha1.RouterGatewayAPI, want: "set sessionPersistence on the rules of the route"},
+		"a gateway keeps them by its route": {router: v1alpha1.RouterGatewayAPI},
 		"all clients move at once": {router: v1alpha1.RouterNginx, edit: func(s *v1alpha1.RolloutSpec) {
 			s.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{}}
 		}, want: "the strategy BlueGreen moves all clients at once"},

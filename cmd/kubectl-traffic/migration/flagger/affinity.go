@@ -30,14 +30,17 @@ func (c *canary) affinity(f source.Field) {
 		}
 	}
 	switch spec := &c.serin.Spec; {
-	case spec.Router != "" && spec.Router != v1alpha1.RouterNginx:
-		f.Note(source.NoEqual, "the router %s keeps no clients on a version: with router: nginx write sessionAffinity, and with a route of the Gateway API sessionPersistence on its rules", spec.Router)
+	case spec.Router != "" && spec.Router != v1alpha1.RouterNginx && spec.Router != v1alpha1.RouterGatewayAPI:
+		f.Note(source.NoEqual, "the router %s keeps no clients on a version: write sessionAffinity with router: nginx or gatewayAPI", spec.Router)
 	case spec.Strategy.Type == v1alpha1.StrategyBlueGreen:
 		f.Note(source.NoEqual, "a blue-green release moves all clients at once, so none stays on a version")
 	case name == "":
 		f.At("cookieName").Missing("name the cookie")
 	default:
 		spec.SessionAffinity = &v1alpha1.SessionAffinity{CookieName: notInCookie.ReplaceAllString(name, "_"), MaxAge: target.Duration(age)}
+		if spec.Router == v1alpha1.RouterGatewayAPI {
+			f.Note(source.ToDo, "see whether the gateway honours sessionPersistence of an HTTPRoute, by which Serin has it keep clients; Flagger sets its cookie by filters of the route")
+		}
 		f.Note(source.Differs, "clients that meet the old version stay with it too, so that the weights are the shares of new clients; Flagger draws them again with each request")
 	}
 }

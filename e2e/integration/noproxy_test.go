@@ -89,12 +89,13 @@ func documented(t *testing.T, address string) (*v1alpha1.AnalysisTemplate, v1alp
 	return template, ro.Spec
 }
 
-// withoutProxy brings a website up under the Rollout of the page.
+// withoutProxy brings a website up under the Rollout of the page. The step lasts longer than the first
+// windows, so that what they counted is in the status before the version is promoted.
 func withoutProxy(t *testing.T, bad func(s *scene, hash string) bool) *scene {
 	t.Helper()
 	s := newScene(t)
 	template, spec := documented(t, counters(t, func(hash string) bool { return bad(s, hash) }))
-	ro := newRollout(v1alpha1.Step{Weight: 50})
+	ro := newRollout(v1alpha1.Step{Weight: 50, Hold: "20s"})
 	ro.Spec.Router, ro.Spec.Analysis = spec.Router, spec.Analysis
 	s.create(deployment("website", 2), service("website"), template, ro)
 	s.startOperator(newMeasurements())

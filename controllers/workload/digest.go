@@ -5,8 +5,6 @@ package workload
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"hash"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,32 +21,29 @@ type Digest [sha256.Size]byte
 // TemplateDigest is equal for two templates that SameTemplate calls the same. It holds
 // within one process only: another version of the API types may make another one.
 func TemplateDigest(t *corev1.PodTemplateSpec) Digest {
-	d := digest{sha256.New()}
-	d.value(reflect.ValueOf(*withoutHash(t)))
-	return Digest(d.Sum(nil))
+	d := make(digest, 0, usualTemplate)
+	d.value(reflect.ValueOf(withoutHash(t)).Elem())
+	return sha256.Sum256(d)
 }
 
-// digest writes values so that no two that differ are written alike. What is written of a
-// value is as long as itself says.
-type digest struct{ hash.Hash }
+// usualTemplate is more bytes than most templates are written in.
+const usualTemplate = 4 << 10
 
-// Writing to a hash never fails.
-func (d digest) number(n uint64) { _, _ = d.Write(binary.AppendUvarint(nil, n)) }
+// digest are values that are written so that no two that differ are written alike. What is
+// written of a value is as long as itself says.
+type digest []byte
 
-func (d digest) text(s string) {
+func (d *digest) number(n uint64) { *d = binary.AppendUvarint(*d, n) }
+
+func (d *digest) text(s string) {
 	d.number(uint64(len(s)))
-	_, _ = d.Write([]byte(s))
+	*d = append(*d, s...)
 }
 
-func (d digest) value(v reflect.Value) {
-	if d.special(v) {
-		return
-	}
+func (d *digest) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			d.value(v.Field(i))
-		}
+		d.structure(v)
 	case reflect.Pointer:
 		d.pointer(v)
 	case reflect.Slice:
@@ -65,25 +60,30 @@ func (d digest) value(v reflect.Value) {
 	}
 }
 
-// special writes the types whose values may be the same without being equal.
-func (d digest) special(v reflect.Value) bool {
-	switch o := v.Interface().(type) {
-	case resource.Quantity:
-		d.text(number(o))
-	case metav1.Time:
-		d.text(o.UTC().Format(time.RFC3339Nano))
-	case metav1.MicroTime:
-		d.text(o.UTC().Format(time.RFC3339Nano))
-	case metav1.FieldsV1:
-		encoded, err := json.Marshal(o)
-		if err != nil {
-			return false
-		}
-		d.text(string(encoded))
+var (
+	typeQuantity  = reflect.TypeFor[resource.Quantity]()
+	typeTime      = reflect.TypeFor[metav1.Time]()
+	typeMicroTime = reflect.TypeFor[metav1.MicroTime]()
+	typeFieldsV1  = reflect.TypeFor[metav1.FieldsV1]()
+)
+
+// structure writes the fields of a value, but for the types whose values may be the same
+// without being equal. Of no other one an interface is made, which copies the whole value.
+func (d *digest) structure(v reflect.Value) {
+	switch v.Type() {
+	case typeQuantity:
+		d.text(number(v.Interface().(resource.Quantity))) //nolint:forcetypeassert // it has this type
+	case typeTime:
+		d.text(v.Interface().(metav1.Time).UTC().Format(time.RFC3339Nano)) //nolint:forcetypeassert // it has this type
+	case typeMicroTime:
+		d.text(v.Interface().(metav1.MicroTime).UTC().Format(time.RFC3339Nano)) //nolint:forcetypeassert // it has this type
+	case typeFieldsV1:
+		d.text(v.Addr().Interface().(*metav1.FieldsV1).GetRawString())
 	default:
-		return false
+		for i := range v.NumField() {
+			d.value(v.Field(i))
+		}
 	}
-	return true
 }
 
 // number writes a quantity as digits without zeros at the end, and its scale.
@@ -99,7 +99,7 @@ func number(q resource.Quantity) string {
 	return string(binary.AppendVarint([]byte(trimmed+"e"), scale))
 }
 
-func (d digest) pointer(v reflect.Value) {
+func (d *digest) pointer(v reflect.Value) {
 	if v.IsNil() {
 		d.number(0)
 		return
@@ -109,7 +109,7 @@ func (d digest) pointer(v reflect.Value) {
 }
 
 // entries writes a map in the order of its keys, which are strings in all API types.
-func (d digest) entries(v reflect.Value) {
+func (d *digest) entries(v reflect.Value) {
 	d.number(uint64(v.Len()))
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
@@ -119,7 +119,7 @@ func (d digest) entries(v reflect.Value) {
 	}
 }
 
-func (d digest) scalar(v reflect.Value) {
+func (d *digest) scalar(v reflect.Value) {
 	switch {
 	case v.CanInt():
 		d.number(uint64(v.Int())) //nolint:gosec // each number has one form

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -23,16 +24,18 @@ func SameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return apiequality.Semantic.DeepEqual(withoutHash(a), withoutHash(b))
 }
 
+// withoutHash is a template to read, which shares everything but its labels with t.
 func withoutHash(t *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if _, found := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; !found {
 		return t
 	}
-	c := t.DeepCopy()
+	c := *t
+	c.Labels = maps.Clone(t.Labels)
 	delete(c.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	if len(c.Labels) == 0 {
 		c.Labels = nil
 	}
-	return c
+	return &c
 }
 
 // Revision names a template: the value of the label pod-template-hash of its

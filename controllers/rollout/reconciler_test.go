@@ -118,9 +118,11 @@ func newReconcilerOf(t testing.TB, fail func(call string) error, existing ...cli
 		}
 		return fail(verb + " " + kind)
 	}
-	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}, &v1alpha1.AnalysisResult{}, &splitv1.TrafficSplit{}).
-		WithIndex(&v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string { return claims(o.(*v1alpha1.Rollout)) }).
-		WithIndex(&corev1.Service{}, indexPreviews, previewIndex).
+	builder := fake.NewClientBuilder().WithScheme(testScheme(t))
+	for _, i := range indexes() {
+		builder = builder.WithIndex(i.object, i.name, i.values)
+	}
+	c := builder.WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}, &v1alpha1.AnalysisResult{}, &splitv1.TrafficSplit{}).
 		WithIndex(&discoveryv1.EndpointSlice{}, traffic.IndexEndpoints, func(o client.Object) []string { return []string{o.GetLabels()[discoveryv1.LabelServiceName]} }).
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{

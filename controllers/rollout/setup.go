@@ -90,23 +90,58 @@ func pairs(ro *v1alpha1.Rollout) []string {
 // indexTemplates finds the Rollouts that name a template.
 const indexTemplates = "templates"
 
-// SetupWithManager adds the controller to a manager. The channel carries the
-// Rollouts whose measurements changed.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
-	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs, indexTemplates: templates.Names} {
-		err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, name, func(o client.Object) []string {
+// indexLabels finds ReplicaSets by each of their labels: a namespace has many.
+const indexLabels = "rollout.serin.dev/labels"
+
+// indexed is false for the label that is another one on each ReplicaSet, which no workload selects
+// by.
+func indexed(key string) bool { return key != appsv1.DefaultDeploymentUniqueLabelKey }
+
+func labelPair(key, value string) string { return key + "=" + value }
+
+func labelIndex(o client.Object) []string {
+	var pairs []string
+	for key, value := range o.GetLabels() {
+		if indexed(key) {
+			pairs = append(pairs, labelPair(key, value))
+		}
+	}
+	return pairs
+}
+
+// index is one index of the cache.
+type index struct {
+	object client.Object
+	name   string
+	values client.IndexerFunc
+}
+
+func indexes() []index {
+	of := func(keys func(*v1alpha1.Rollout) []string) client.IndexerFunc {
+		return func(o client.Object) []string {
 			ro, ok := o.(*v1alpha1.Rollout)
 			if !ok {
 				return nil
 			}
 			return keys(ro)
-		})
-		if err != nil {
-			return fmt.Errorf("index Rollouts: %w", err)
 		}
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexPreviews, previewIndex); err != nil {
-		return fmt.Errorf("index preview Services: %w", err)
+	return []index{
+		{&v1alpha1.Rollout{}, indexClaims, of(claims)},
+		{&v1alpha1.Rollout{}, indexPairs, of(pairs)},
+		{&v1alpha1.Rollout{}, indexTemplates, of(templates.Names)},
+		{&corev1.Service{}, indexPreviews, previewIndex},
+		{&appsv1.ReplicaSet{}, indexLabels, labelIndex},
+	}
+}
+
+// SetupWithManager adds the controller to a manager. The channel carries the
+// Rollouts whose measurements changed.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
+	for _, i := range indexes() {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.name, i.values); err != nil {
+			return fmt.Errorf("index %s: %w", i.name, err)
+		}
 	}
 	own := handler.EnqueueRequestsFromMapFunc(rolloutByLabel)
 	b := builder.ControllerManagedBy(mgr).Named("rollout").

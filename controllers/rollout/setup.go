@@ -143,18 +143,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 			return fmt.Errorf("index %s: %w", i.name, err)
 		}
 	}
-	own := handler.EnqueueRequestsFromMapFunc(rolloutByLabel)
 	b := builder.ControllerManagedBy(mgr).Named("rollout").
 		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Rollout{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }))).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(rolloutByAnnotation)).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }))).
-		Watches(&corev1.Service{}, own).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(rolloutByPreview)).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.pairsWith)).
-		Watches(&splitv1.TrafficSplit{}, own).
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
+		Watches(&appsv1.Deployment{}, each(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }), rolloutByAnnotation)).
+		Watches(&corev1.Service{}, each(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }), rolloutByLabel, rolloutByPreview, r.pairsWith)).
+		Watches(&splitv1.TrafficSplit{}, each(rolloutByLabel)).
+		Watches(&appsv1.ReplicaSet{}, each(r.rolloutsOfReplicaSet)).
 		Watches(&v1alpha1.AnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Metrics.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
@@ -169,8 +164,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		}), predicate.GenerationChangedPredicate{}))
 	}
 	if r.options.CanaryReleases {
-		b = b.Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) }))).
-			Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(rolloutByDelegation))
+		b = b.Watches(&v1alpha1.CanaryRelease{}, each(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) }), rolloutByDelegation))
 	}
 	c, err := b.Build(tracing.Reconciler("rollout", r))
 	if err != nil {
@@ -210,6 +204,18 @@ func (r *Reconciler) watchCluster(b *builder.Builder) {
 		Watches(&v1alpha1.ClusterMetricProvider{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed()))
+}
+
+// each has the Rollouts reconciled that any of some functions finds, each once for an event: of
+// two watches, the second may come when the reconcile for the first has begun, and cause another.
+func each(find ...handler.MapFunc) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		var found []reconcile.Request
+		for _, f := range find {
+			found = append(found, f(ctx, o)...)
+		}
+		return found
+	})
 }
 
 // rolloutsOf finds the Rollouts that claim an object.

@@ -22,6 +22,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/kit/tracing"
 )
 
@@ -40,9 +41,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(&v1alpha1.CanaryRelease{}, changed).
 		// When one has ended, another of the same release may begin.
 		Watches(&v1alpha1.CanaryRelease{}, all, changed).
-		Watches(&appsv1.Deployment{}, all).
+		Watches(&appsv1.Deployment{}, all, builder.WithPredicates(shell.Changes())).
 		Watches(&corev1.Service{}, all).
-		Watches(&appsv1.ReplicaSet{}, all).
+		Watches(&appsv1.ReplicaSet{}, all, builder.WithPredicates(shell.Changes())).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&discoveryv1.EndpointSlice{}, own). // they have the labels of their Service
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

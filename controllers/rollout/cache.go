@@ -45,7 +45,8 @@ func transformContent(object any) (any, error) {
 }
 
 // transformDeployment keeps of the managed fields only those of Serin's managers,
-// which say who paused a Deployment, and whether a router's own one has drifted.
+// which say who paused a Deployment, and whether a router's own one has drifted, and of the status
+// what is read.
 func transformDeployment(object any) (any, error) {
 	if d, ok := object.(*appsv1.Deployment); ok {
 		own := slices.DeleteFunc(d.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
@@ -53,6 +54,7 @@ func transformDeployment(object any) (any, error) {
 		})
 		d.ManagedFields = slices.Clone(own) // the previous array has room for all of them
 		delete(d.Annotations, corev1.LastAppliedConfigAnnotation)
+		d.Status = workload.ReduceStatus(d.Status)
 	}
 	return object, nil
 }

@@ -26,6 +26,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/controllers/rollout/contents"
@@ -146,10 +147,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	b := builder.ControllerManagedBy(mgr).Named("rollout").
 		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Rollout{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&appsv1.Deployment{}, each(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }), rolloutByAnnotation)).
+		Watches(&appsv1.Deployment{}, each(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }), rolloutByAnnotation), builder.WithPredicates(shell.Changes())).
 		Watches(&corev1.Service{}, each(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }), rolloutByLabel, rolloutByPreview, r.pairsWith)).
 		Watches(&splitv1.TrafficSplit{}, each(rolloutByLabel)).
-		Watches(&appsv1.ReplicaSet{}, each(r.rolloutsOfReplicaSet)).
+		Watches(&appsv1.ReplicaSet{}, each(r.rolloutsOfReplicaSet), builder.WithPredicates(shell.Changes())).
 		Watches(&v1alpha1.AnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Metrics.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).

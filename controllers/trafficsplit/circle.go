@@ -39,10 +39,14 @@ func circularIndex(o client.Object) []string {
 // backend is another split's root Service, it costs one look-up a Service.
 func (r *Reconciler) circle(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Problem, error) {
 	var found []resolve.OtherSplit
-	seen := map[string]bool{split.Name: true}
+	seen, asked := map[string]bool{split.Name: true}, map[string]bool{} // splits and Services
 	for services := referred(split); len(services) > 0; {
 		var next []string
 		for _, name := range services {
+			if asked[name] {
+				continue
+			}
+			asked[name] = true
 			others, err := r.splitsOf(ctx, split.Namespace, name)
 			if err != nil {
 				return nil, err

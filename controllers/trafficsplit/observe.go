@@ -28,6 +28,8 @@ type observation struct {
 	plan.Observation
 	target traffic.Target
 	router traffic.Router
+	// ready are the ready endpoints of each Service that the split refers to.
+	ready map[string][]string
 	// placed are the split's Services with where their endpoints are; none when no
 	// Service asks for a traffic distribution.
 	placed []plan.Placed
@@ -76,9 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if o.Rival, err = r.rival(ctx, split, o.Resolved.Root, o.Root.Service); err != nil {
 		return nil, err
 	}
-	if err := r.observePin(ctx, o, services); err != nil {
-		return nil, err
-	}
+	o.observePin(services)
 	if err := r.observePlaces(ctx, o, services); err != nil {
 		return nil, err
 	}
@@ -211,30 +211,26 @@ func (r *Reconciler) rival(ctx context.Context, split *splitv1.TrafficSplit, roo
 }
 
 // observePin finds what the root Service is to be narrowed to, and which other endpoints it has.
-func (r *Reconciler) observePin(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
+func (o *observation) observePin(services map[string]*corev1.Service) {
 	name, field := traffic.DefaultBackend(o.Split), traffic.FieldDefaultBackend
 	if o.Next == traffic.MeansSelector {
 		name, field = traffic.Chosen(o.Split), "spec.backends"
 	}
 	if !o.Means.Narrows() && !o.Next.Narrows() || name == "" || o.Root.Service == nil {
-		return nil
+		return
 	}
 	o.Pin.Backend = name
 	if services[name] == nil {
 		o.Pin.Problem = fmt.Sprintf("%s: Service %q does not exist; create it", field, name)
-		return nil
+		return
 	}
 	keys, err := traffic.PinKeys(o.Root.Service, services[name])
 	if err != nil {
 		o.Pin.Problem = field + ": " + err.Error()
-		return nil //nolint:nilerr // the plan says so
+		return
 	}
 	o.Pin.Keys = keys
-	ready, err := shell.ReadyEndpoints(ctx, r.Client, o.Split.Namespace, name)
-	if err != nil {
-		return err
-	}
-	o.BackendEndpoints[name] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
+	ready := o.ready[name]
 	for _, endpoint := range o.Endpoints.Ready {
 		if !slices.Contains(ready, endpoint) {
 			o.Pin.Around++
@@ -245,25 +241,22 @@ func (r *Reconciler) observePin(ctx context.Context, o *observation, services ma
 			o.Pin.Missing++
 		}
 	}
-	return nil
 }
 
 func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error {
-	ready, err := shell.ReadyEndpoints(ctx, r.Client, o.Split.Namespace, o.Resolved.Root)
-	if err != nil {
-		return err
-	}
-	o.Endpoints = plan.Endpoints{Known: true, Ready: ready}
-	if o.Draining, err = r.draining(ctx, o.Split); err != nil {
-		return err
-	}
-	o.BackendEndpoints = make(map[string]int32, len(o.Split.Spec.Backends))
-	for _, name := range resolve.ServiceNames(o.Split) {
+	names := named(o.Split)
+	o.ready, o.BackendEndpoints = make(map[string][]string, len(names)), make(map[string]int32, len(names))
+	for _, name := range names {
 		ready, err := shell.ReadyEndpoints(ctx, r.Client, o.Split.Namespace, name)
 		if err != nil {
 			return err
 		}
-		o.BackendEndpoints[name] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
+		o.ready[name], o.BackendEndpoints[name] = ready, int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
+	}
+	o.Endpoints = plan.Endpoints{Known: true, Ready: o.ready[o.Resolved.Root]}
+	var err error
+	if o.Draining, err = r.draining(ctx, o.Split); err != nil {
+		return err
 	}
 	for _, b := range o.Split.Spec.Backends {
 		o.target.Endpoints += int(o.BackendEndpoints[b.Service])

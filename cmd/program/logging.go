@@ -58,5 +58,13 @@ func (o *logOptions) loggerTo(w io.Writer) (logr.Logger, error) {
 	sink := zapcore.Lock(zapcore.AddSync(w))
 	// The same entry in a loop must not fill a disk: beyond 100 a second, each 100th is written.
 	core := zapcore.NewSamplerWithOptions(zapcore.NewCore(encoder, sink, level), time.Second, 100, 100)
-	return zapr.NewLogger(zap.New(core, zap.ErrorOutput(sink), zap.AddStacktrace(zap.ErrorLevel))), nil
+	return zapr.NewLogger(zap.New(lazy{core}, zap.ErrorOutput(sink), zap.AddStacktrace(zap.ErrorLevel))), nil
+}
+
+// lazy encodes what a logger says with each entry when it writes one: each reconcile has a logger of
+// its own, and few write.
+type lazy struct{ zapcore.Core }
+
+func (l lazy) With(fields []zapcore.Field) zapcore.Core {
+	return lazy{zapcore.NewLazyWith(l.Core, fields)}
 }

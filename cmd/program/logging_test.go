@@ -49,6 +49,34 @@ func parses(at string) bool {
 	return err == nil
 }
 
+// counted says how often it was encoded.
+type counted struct{ encoded *int }
+
+func (c counted) String() string {
+	*c.encoded++
+	return "said"
+}
+
+func TestALoggerThatWritesNothingEncodesNothing(t *testing.T) {
+	var out bytes.Buffer
+	log, err := (&logOptions{level: "info", format: "json"}).loggerTo(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := 0
+	log = log.WithValues("first", counted{&encoded}).WithValues("second", counted{&encoded})
+	log.V(1).Info("not written")
+	if encoded != 0 {
+		t.Errorf("encoded %d values for nothing", encoded)
+	}
+	log.WithValues("third", counted{&encoded}).Info("written", "fourth", 4)
+	for _, want := range []string{`"first":"said"`, `"second":"said"`, `"third":"said"`, `"fourth":4`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is missing in %s", want, out.String())
+		}
+	}
+}
+
 func TestTheLogMayBeTextAndSayMore(t *testing.T) {
 	var out bytes.Buffer
 	log, err := (&logOptions{level: "debug", format: "text"}).loggerTo(&out)

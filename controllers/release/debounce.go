@@ -50,14 +50,14 @@ func debounced(s *state.Snapshot, d state.Decision) state.Decision {
 	return d
 }
 
-// untilNext is how long it takes until the release goes on, if that is soon; else 0. An
-// operator that has not written the status yet does that first.
-func untilNext(s *state.Snapshot, next *metav1.Time) time.Duration {
+// untilNext is how long it takes until the release goes on, if that is soon after some time; else
+// 0. An operator that has not written the status yet does that first.
+func untilNext(s *state.Snapshot, next *metav1.Time, after time.Duration) time.Duration {
 	if next == nil || s.ReportedAt.IsZero() {
 		return 0
 	}
 	left := next.Add(time.Second).Sub(s.Now) // it is given in whole seconds
-	if left > soon {
+	if left > after+soon {
 		return 0
 	}
 	return left
@@ -66,13 +66,14 @@ func untilNext(s *state.Snapshot, next *metav1.Time) time.Duration {
 // timeLeft is how long the write of a status may wait now, and whether that is to store a
 // recording in its place.
 func timeLeft(s *state.Snapshot, next *metav1.Time) (left time.Duration, leftOut bool) {
-	if left = debounce.Left(s.ReportedAt, quietTime, s.Now); left > 0 {
+	left = debounce.Left(s.ReportedAt, quietTime, s.Now)
+	switch {
+	case s.LeaveOut && left <= 0:
+		return quietTime, true
+	case s.LeaveOut:
 		return left, false
 	}
-	if s.LeaveOut {
-		return quietTime, true
-	}
-	return untilNext(s, next), false
+	return max(left, untilNext(s, next, left)), false
 }
 
 // mayWait reports whether a status has anything new, and nothing that must not be forgotten.

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // inFirstStep is a release whose first weight has just become live.
@@ -61,5 +64,37 @@ func TestARestartBeginsTheHoldOfAStepAnewWhoseWeightIsNotOnRecord(t *testing.T) 
 	w.until("the next weight", func() bool { return w.split.requested.Weight > 10 })
 	if held := w.now.Sub(restarted); held < 30*time.Second {
 		t.Errorf("the hold of 30s took %s after the restart\n%s", held, w.tail())
+	}
+}
+
+func TestAStatusThatMayWaitIsNotLookedAtBeforeTheReleaseGoesOn(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	for name, test := range map[string]struct {
+		reported time.Duration // ago; 0 for never
+		next     *metav1.Time
+		leaveOut bool
+		want     time.Duration
+		left     bool
+	}{
+		"it may be written in 20s, and goes on before":  {10 * time.Second, in(5 * time.Second), false, 20 * time.Second, false},
+		"it goes on soon after":                         {10 * time.Second, in(45 * time.Second), false, 46 * time.Second, false},
+		"it goes on long after":                         {10 * time.Second, in(50 * time.Second), false, 20 * time.Second, false},
+		"it does not go on by itself":                   {10 * time.Second, nil, false, 20 * time.Second, false},
+		"a recording is stored in its place by then":    {10 * time.Second, in(45 * time.Second), true, 20 * time.Second, false},
+		"it may be written now, and goes on soon":       {time.Minute, in(25 * time.Second), false, 26 * time.Second, false},
+		"it may be written now, and goes on much later": {time.Minute, in(time.Hour), false, 0, false},
+		"a recording is stored in its place now":        {time.Minute, nil, true, quietTime, true},
+		"it was never written":                          {0, in(25 * time.Second), false, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &state.Snapshot{Observation: state.Observation{Now: now, LeaveOut: test.leaveOut}}
+			if test.reported > 0 {
+				s.ReportedAt = now.Add(-test.reported)
+			}
+			if got, left := timeLeft(s, test.next); got != test.want || left != test.left {
+				t.Errorf("it waits for %s, left out %v; want %s, %v", got, left, test.want, test.left)
+			}
+		})
 	}
 }

@@ -84,6 +84,9 @@ func Shorten(s string) string { return ShortenTo(s, maxMessage) }
 
 // ShortenTo cuts a text to some number of characters.
 func ShortenTo(s string, limit int) string {
+	if len(s) <= limit { // it has no more characters than bytes
+		return s
+	}
 	r := []rune(s)
 	if len(r) <= limit {
 		return s

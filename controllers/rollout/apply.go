@@ -128,7 +128,7 @@ func (r *Reconciler) claim(ctx context.Context, s snapshot, t kit.Object) error 
 }
 
 func makeBackend(s *snapshot, role, revision string) *corev1.Service {
-	svc := workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), role, revision)
+	svc := workload.MakeBackend(s.root, s.declared, role, revision)
 	svc.Spec.TrafficDistribution = workload.Distribution(s.Rollout, s.root)
 	workload.Mark(svc, s.Rollout)
 	return svc

@@ -69,7 +69,7 @@ func (r *Reconciler) observeDelegated(ctx context.Context, s *snapshot) error {
 	s.Delegated.Problem, s.Delegated.Uneven = unshared(cr, s.Rollout.Spec.Service), uneven(cr, s.Rollout.Spec.Service)
 	s.Split = splitOf(cr, s.Rollout)
 	if s.Service.Presence == kit.Present && s.Delegated.Problem == "" {
-		s.Service.Problem = rootProblem(s.root)
+		s.Service.Problem = s.rootProblem()
 	}
 	return nil
 }

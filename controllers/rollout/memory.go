@@ -27,7 +27,7 @@ type remembered struct {
 	// reportedAt is when the status was written last, so that figures are written less often.
 	reportedAt time.Time
 	// stored is a status, and record what it has become since, whose write was put off; nil
-	// for none. A restart goes on with what is stored.
+	// for none. A restart goes on with what is stored. No code changes a status in place.
 	stored, record *v1alpha1.RolloutStatus
 	// splitGone is since when no TrafficSplit of the Rollout was seen; zero while there is one.
 	splitGone time.Time
@@ -64,9 +64,9 @@ func (m *memory) recall(ro *v1alpha1.Rollout) (stored *v1alpha1.RolloutStatus) {
 	if !found || r.record == nil || !apiequality.Semantic.DeepEqual(stored, r.stored) {
 		return stored
 	}
-	stored = ro.Status.DeepCopy()
-	ro.Status = *r.record.DeepCopy()
-	return stored
+	before := ro.Status
+	ro.Status = *r.record
+	return &before
 }
 
 // putOff remembers what became of a status, instead of a write; nil for nothing.

@@ -41,6 +41,7 @@ type snapshot struct {
 	state.Observation
 	deployment *appsv1.Deployment
 	root       *corev1.Service
+	declared   map[string]string     // what the root Service selects by, as its owner wrote it
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
 	previews   map[string]*corev1.Service // by their names
@@ -98,9 +99,10 @@ func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
 	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeRunning(ctx, s), r.observeBackends(ctx, s), r.observePreviews(ctx, s), r.observeConfiguration(ctx, s))
 }
 
-// get reads one object of the Rollout's namespace from the cache.
+// get reads one object of the Rollout's namespace. It is shared with the cache and must not be
+// changed.
 func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string, obj client.Object) (kit.Presence, error) {
-	err := r.client.Get(ctx, types.NamespacedName{Namespace: ro.Namespace, Name: name}, obj)
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: ro.Namespace, Name: name}, obj, client.UnsafeDisableDeepCopy)
 	switch {
 	case err == nil:
 		return kit.Present, nil
@@ -167,6 +169,7 @@ func (r *Reconciler) observeFreezes(ctx context.Context, s *snapshot) error {
 func (r *Reconciler) observeRoot(ctx context.Context, s *snapshot) (err error) {
 	s.root = &corev1.Service{}
 	s.Service.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Spec.Service, s.root)
+	s.declared = traffic.DeclaredSelector(s.root)
 	return err
 }
 
@@ -192,7 +195,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: shell.HoldsPause(d, v1alpha1.FieldManager),
 	}
 	if s.Service.Presence == kit.Present {
-		s.Service.Problem = serviceProblem(s.root, d)
+		s.Service.Problem = s.serviceProblem(d)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
@@ -230,24 +233,24 @@ func byLabel(selector *metav1.LabelSelector, name string) []client.ListOption {
 }
 
 // serviceProblem says why the root Service can't be split for a Deployment.
-func serviceProblem(root *corev1.Service, d *appsv1.Deployment) string {
-	if problem := rootProblem(root); problem != "" {
+func (s *snapshot) serviceProblem(d *appsv1.Deployment) string {
+	if problem := s.rootProblem(); problem != "" {
 		return problem
 	}
-	if !labels.SelectorFromSet(traffic.DeclaredSelector(root)).Matches(labels.Set(d.Spec.Template.Labels)) {
-		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", root.Name, d.Name)
+	if !labels.SelectorFromSet(s.declared).Matches(labels.Set(d.Spec.Template.Labels)) {
+		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", s.root.Name, d.Name)
 	}
 	return ""
 }
 
 // rootProblem says why the root Service can't be split for anything.
-func rootProblem(root *corev1.Service) string {
-	switch {
+func (s *snapshot) rootProblem() string {
+	switch root := s.root; {
 	case root.Spec.Type == corev1.ServiceTypeExternalName:
 		return fmt.Sprintf("the Service %q is of type ExternalName and has no pods; name one that selects the workload's pods", root.Name)
 	case root.Spec.ClusterIP == corev1.ClusterIPNone:
 		return fmt.Sprintf("the Service %q is headless, so that clients pick pods themselves; name one with a cluster IP", root.Name)
-	case len(traffic.DeclaredSelector(root)) == 0:
+	case len(s.declared) == 0:
 		return fmt.Sprintf("the Service %q has no selector; give it the labels of the workload's pods", root.Name)
 	}
 	return ""

@@ -35,7 +35,7 @@ func released() (ro *v1alpha1.Rollout, all []client.Object) {
 	workload.Mark(canary, ro)
 	canary.UID, canary.Status = "canary", appsv1.ReplicaSetStatus{Replicas: 1, AvailableReplicas: 1}
 	all = append(all, canary)
-	s := snapshot{root: root}
+	s := snapshot{root: root, declared: root.Spec.Selector}
 	s.Rollout = ro
 	for role, rs := range map[string]*appsv1.ReplicaSet{v1alpha1.RoleStable: stable, v1alpha1.RoleCanary: canary} {
 		all = append(all, makeBackend(&s, role, rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey]))

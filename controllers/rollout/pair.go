@@ -20,7 +20,7 @@ import (
 // observePair looks behind two Services that users keep.
 func (r *Reconciler) observePair(ctx context.Context, s *snapshot) error {
 	if s.Service.Presence == kit.Present {
-		s.Service.Problem = rootProblem(s.root)
+		s.Service.Problem = s.rootProblem()
 	}
 	// Routers report the pods that can answer in the status of the split.
 	if s.split != nil {

@@ -195,11 +195,12 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, stored *v
 		r.memory.reported(key, r.options.Clock.Now())
 	}
 	switch {
+	case d.Later:
+		was, record := *stored, d.Status
+		r.memory.putOff(key, &was, &record)
+		r.metrics.Count(&ro.Status, &d.Status)
 	case apiequality.Semantic.DeepEqual(stored, &d.Status):
 		r.memory.putOff(key, nil, nil)
-	case d.Later:
-		r.memory.putOff(key, stored.DeepCopy(), d.Status.DeepCopy())
-		r.metrics.Count(&ro.Status, &d.Status)
 	default:
 		if err := r.writeStatus(ctx, ro, d); err != nil {
 			return err

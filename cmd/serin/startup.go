@@ -65,30 +65,27 @@ const (
 	startUp = 30 * time.Second
 	// releases is how often memory is returned, since a busy machine takes longer.
 	releases = 4
-	// startGC is the percentage of garbage until then. What is kept of what is read lies among
-	// garbage, whose room can't be returned: the less there is at a time, the less is lost.
-	startGC = 20
 )
 
 // addRelease has the memory returned that the first look at everything took: without it, the
 // Go runtime keeps room for garbage that it does not make again.
 func addRelease(mgr manager.Manager, clock clock.Clock) error {
-	usual := debug.SetGCPercent(startGC)
+	collected := keepGarbage(debug.SetGCPercent(startGC))
 	// A replica that waits for the lease has caches to fill too.
-	restore := admission.EveryReplica(func(ctx context.Context) error {
-		defer debug.SetGCPercent(usual)
+	started := admission.EveryReplica(func(ctx context.Context) error {
+		defer collected.started()
 		select {
 		case <-clock.After(releases * startUp):
 		case <-ctx.Done():
 		}
 		return nil
 	})
-	if err := mgr.Add(restore); err != nil {
+	if err := mgr.Add(started); err != nil {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // of the leader, which watches most
-		debug.SetGCPercent(startGC)
-		defer debug.SetGCPercent(usual)
+		collected.starts()
+		defer collected.started()
 		for range releases {
 			select {
 			case <-clock.After(startUp):

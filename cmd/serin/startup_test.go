@@ -4,19 +4,11 @@ package main
 
 import (
 	"errors"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/openapi/openapitest"
-	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/traffic"
 )
 
 // described serves a description of the kinds.
@@ -55,34 +47,5 @@ func TestTheOperatorRefusesKindsThatItDoesNotGoWith(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-	}
-}
-
-func TestAReplicaWithoutTheLeaseKeepsLittleGarbageAtTheStartAlone(t *testing.T) {
-	const usual = 70
-	before := debug.SetGCPercent(usual)
-	defer debug.SetGCPercent(before)
-	mgr, clock := newRecording(t, managerOptions{splits: traffic.Served{Version: splitv1.GroupVersion.Version}}), clocktesting.NewFakeClock(time.Now())
-	if err := addRelease(mgr, clock); err != nil {
-		t.Fatal(err)
-	}
-	if got := debug.SetGCPercent(startGC); got != startGC {
-		t.Errorf("at the start it keeps %d %%", got)
-	}
-	ended := make(chan error)
-	for _, r := range mgr.added {
-		if all, ok := r.(manager.LeaderElectionRunnable); ok && !all.NeedLeaderElection() {
-			go func() { ended <- r.Start(t.Context()) }()
-		}
-	}
-	for !clock.HasWaiters() {
-		runtime.Gosched()
-	}
-	clock.Step(releases * startUp)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if got := debug.SetGCPercent(usual); got != usual {
-		t.Errorf("after the start it keeps %d %%", got)
 	}
 }

@@ -188,7 +188,9 @@ func (r *Reconciler) applyDelegation(ctx context.Context, s snapshot, action kit
 	if a, ok := action.(state.SetDelegation); ok { // else nothing is owned any more
 		u.Object["spec"] = map[string]any{"delegation": delegationOf(a, s.Rollout.Name, cr.Status.ManifestDigest)}
 	}
-	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+	// To wait for a write without a type, the cache would have to watch CanaryReleases a second time.
+	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership,
+		client.DisableReadYourWritesConsistency)
 }
 
 // delegationOf is what an action of a Rollout requests of a content.

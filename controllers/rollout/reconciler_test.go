@@ -133,6 +133,15 @@ func newReconcilerOf(t testing.TB, fail func(call string) error, existing ...cli
 
 func intercept(check func(string, any) error) interceptor.Funcs {
 	return interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if err := check("apply", obj); err != nil {
+				return err
+			}
+			if strings.Contains(fmt.Sprintf("%T", obj), "unstructured") && !(&client.ApplyOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+				return errors.New("to apply an object without a type, the cache begins to watch the kind a second time")
+			}
+			return c.Apply(ctx, obj, opts...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if err := check("get", obj); err != nil {
 				return err
@@ -144,12 +153,6 @@ func intercept(check func(string, any) error) interceptor.Funcs {
 				return err
 			}
 			return c.List(ctx, list, opts...)
-		},
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			if err := check("apply", obj); err != nil {
-				return err
-			}
-			return c.Apply(ctx, obj, opts...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if err := check("create", obj); err != nil {

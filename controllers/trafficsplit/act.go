@@ -164,10 +164,14 @@ func sharedVersion(namespace string, object traffic.Object) (types.NamespacedNam
 	return types.NamespacedName{Namespace: namespace, Name: object.Kind + "/" + object.Name}, string(object.UID) + " " + object.ResourceVersion
 }
 
+// delete does so as the cache watches the kind: to wait for the deletion in another form, it would
+// have to watch the kind a second time.
 func (r *Reconciler) delete(ctx context.Context, namespace string, object traffic.Object) error {
-	meta := &metav1.PartialObjectMetadata{}
-	meta.SetGroupVersionKind(object.GroupVersionKind)
-	return r.writer(namespace).Delete(ctx, kit.Object{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, meta)
+	live, err := objectOf(r.Client.Scheme(), object.GroupVersionKind)
+	if err != nil {
+		return fmt.Errorf("delete a %s: %w", object.Kind, err)
+	}
+	return r.writer(namespace).Delete(ctx, kit.Object{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, live)
 }
 
 // identity is a split's name with the UID and resourceVersion that a write of it

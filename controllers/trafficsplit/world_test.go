@@ -202,6 +202,9 @@ func (w *world) interceptor() interceptor.Funcs {
 			if options.Preconditions == nil || options.Preconditions.ResourceVersion == nil || options.Preconditions.UID == nil {
 				w.t.Errorf("delete of %s has no preconditions", o.GetName())
 			}
+			if _, metadata := o.(*metav1.PartialObjectMetadata); metadata {
+				w.t.Errorf("to delete %s by its metadata, the cache begins to watch the kind a second time", o.GetName())
+			}
 			return c.Delete(ctx, o, opts...)
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {

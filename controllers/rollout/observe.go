@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -180,7 +178,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 		return err
 	}
 	if s.Workload.Presence == kit.Absent {
-		return r.observeReplicaSets(ctx, s, madeFor(s.Rollout.Name))
+		return r.observeReplicaSets(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name}, ofNoDeployment)
 	}
 	s.deployment = d
 	replicas := ptr.Deref(d.Spec.Replicas, 1)
@@ -201,35 +199,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 	if err != nil {
 		return fmt.Errorf("the Deployment %q has a selector that can't be read: %w", name, err)
 	}
-	return r.observeReplicaSets(ctx, s, append(byLabel(d.Spec.Selector, d.Name), client.MatchingLabelsSelector{Selector: selector}))
-}
-
-// madeFor finds the ReplicaSets that were made for a Rollout.
-func madeFor(rollout string) []client.ListOption {
-	return []client.ListOption{client.MatchingFields{indexLabels: labelPair(v1alpha1.LabelRollout, rollout)}}
-}
-
-// byLabel narrows a list of ReplicaSets that have some labels to those with one of them, which is
-// looked up: the one with the name of the workload, or with the longest value, which fewest others
-// have. Without any label it narrows nothing.
-func byLabel(selector *metav1.LabelSelector, name string) []client.ListOption {
-	if selector == nil {
-		return nil
-	}
-	required := selector.MatchLabels
-	rank := func(key string) int {
-		if required[key] == name {
-			return math.MaxInt
-		}
-		return len(required[key])
-	}
-	keys := slices.SortedFunc(maps.Keys(required), func(a, b string) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b)) })
-	for _, key := range keys {
-		if indexed(key) {
-			return []client.ListOption{client.MatchingFields{indexLabels: labelPair(key, required[key])}}
-		}
-	}
-	return nil
+	return r.observeReplicaSets(ctx, s, client.MatchingLabelsSelector{Selector: selector}, string(d.UID), ofNoDeployment)
 }
 
 // serviceProblem says why the root Service can't be split for a Deployment.
@@ -256,14 +226,19 @@ func (s *snapshot) rootProblem() string {
 	return ""
 }
 
-func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which []client.ListOption) error {
-	list := &appsv1.ReplicaSetList{}
-	if err := r.client.List(ctx, list, append(which, client.InNamespace(s.Rollout.Namespace))...); err != nil {
-		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
+// observeReplicaSets reads those with some labels, by the values of indexDeployment.
+func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which client.ListOption, of ...string) error {
+	var found []appsv1.ReplicaSet
+	for _, deployment := range of {
+		list := &appsv1.ReplicaSetList{}
+		if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.MatchingFields{indexDeployment: deployment}); err != nil {
+			return fmt.Errorf("ReplicaSets could not be listed: %w", err)
+		}
+		found = append(found, list.Items...)
 	}
 	read := shell.ReplicaSets(s.deployment)
-	for i := range list.Items {
-		rs := &list.Items[i]
+	for i := range found {
+		rs := &found[i]
 		owner, known := s.ownerOf(rs)
 		if !known {
 			continue

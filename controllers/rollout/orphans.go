@@ -173,7 +173,8 @@ func (r *Reconciler) leftServices(ctx context.Context, f *remains) error {
 // leftReplicaSets finds canaries. One that was adopted keeps its mark.
 func (r *Reconciler) leftReplicaSets(ctx context.Context, f *remains) error {
 	list := &appsv1.ReplicaSetList{}
-	if err := r.client.List(ctx, list, append(madeFor(f.Name), client.InNamespace(f.Namespace))...); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelRollout: f.Name},
+		client.MatchingFields{indexDeployment: ofNoDeployment}); err != nil {
 		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
 	}
 	for i := range list.Items {

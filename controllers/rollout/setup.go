@@ -91,23 +91,18 @@ func pairs(ro *v1alpha1.Rollout) []string {
 // indexTemplates finds the Rollouts that name a template.
 const indexTemplates = "templates"
 
-// indexLabels finds ReplicaSets by each of their labels: a namespace has many.
-const indexLabels = "rollout.serin.dev/labels"
+// indexDeployment finds ReplicaSets by the UID of the Deployment that controls them: a namespace has many
+// of other Deployments.
+const indexDeployment = "rollout.serin.dev/deployment"
 
-// indexed is false for the label that is another one on each ReplicaSet, which no workload selects
-// by.
-func indexed(key string) bool { return key != appsv1.DefaultDeploymentUniqueLabelKey }
+// ofNoDeployment is its value for canaries, and for those without a controller.
+const ofNoDeployment = "none"
 
-func labelPair(key, value string) string { return key + "=" + value }
-
-func labelIndex(o client.Object) []string {
-	var pairs []string
-	for key, value := range o.GetLabels() {
-		if indexed(key) {
-			pairs = append(pairs, labelPair(key, value))
-		}
+func controllingDeployment(o client.Object) []string {
+	if c := metav1.GetControllerOfNoCopy(o); c != nil && c.Kind == "Deployment" {
+		return []string{string(c.UID)}
 	}
-	return pairs
+	return []string{ofNoDeployment}
 }
 
 // index is one index of the cache.
@@ -132,7 +127,7 @@ func indexes() []index {
 		{&v1alpha1.Rollout{}, indexPairs, of(pairs)},
 		{&v1alpha1.Rollout{}, indexTemplates, of(templates.Names)},
 		{&corev1.Service{}, indexPreviews, previewIndex},
-		{&appsv1.ReplicaSet{}, indexLabels, labelIndex},
+		{&appsv1.ReplicaSet{}, indexDeployment, controllingDeployment},
 	}
 }
 

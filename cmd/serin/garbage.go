@@ -17,6 +17,8 @@ const (
 	// leastGarbage is how much is kept at least, in bytes. A share of little is made again in no
 	// time, and most of the processor's time would go into collecting it.
 	leastGarbage = 16 << 20
+	// leastHeap is what the Go runtime takes for in use at least (heapminimum of its mgc.go).
+	leastHeap = 4 << 20
 )
 
 // garbage is how much garbage is kept until it is collected. It is decided after each collection
@@ -26,6 +28,7 @@ type garbage struct {
 
 	mu       sync.Mutex
 	starting bool
+	share    int // percentage that was decided last
 }
 
 // keepGarbage decides from now on. The operator is starting.
@@ -58,7 +61,10 @@ func (g *garbage) decideAgain() {
 func (g *garbage) decide() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	debug.SetGCPercent(garbageShare(inUse(), g.usual, g.starting))
+	if share := garbageShare(inUse(), g.usual, g.starting); share != g.share {
+		g.share = share
+		debug.SetGCPercent(share) // which stops the world
+	}
 }
 
 // garbageShare is the percentage of garbage to what is in use, in bytes. One below 0 collects
@@ -70,7 +76,7 @@ func garbageShare(used uint64, usual int, starting bool) int {
 	case starting:
 		usual = min(startGC, usual)
 	}
-	return max(usual, int(leastGarbage*100/max(used, 1<<20))) //nolint:gosec // it is a small number
+	return max(usual, int(leastGarbage*100/max(used, leastHeap))) //nolint:gosec // it is a small number
 }
 
 // inUse is what the last collection found in use, in bytes.

@@ -24,7 +24,7 @@ func TestAShareOfGarbageIsKeptAndSomeAtLeast(t *testing.T) {
 	}{
 		"of much, the usual share":             {used: 32 << 20, usual: 50, want: 50},
 		"of less, as much as of that":          {used: 16 << 20, usual: 50, want: 100},
-		"of nothing, as of a little":           {usual: 50, want: 1600},
+		"of nothing, as of a little":           {usual: 50, want: 400},
 		"in the start, a smaller share":        {used: 100 << 20, usual: 50, starting: true, want: startGC},
 		"and of less, as much as usually":      {used: 16 << 20, usual: 50, starting: true, want: 100},
 		"in the start, no larger one":          {used: 400 << 20, usual: 10, starting: true, want: 10},

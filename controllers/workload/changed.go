@@ -25,9 +25,10 @@ func ReduceStatus(s appsv1.DeploymentStatus) appsv1.DeploymentStatus {
 	return out
 }
 
-// reduceStatus is what a cache keeps of the status of a ReplicaSet.
+// reduceStatus is what a cache keeps of the status of a ReplicaSet. Pods that are ready, and not yet
+// available, are looked at: they may crash.
 func reduceStatus(s appsv1.ReplicaSetStatus) appsv1.ReplicaSetStatus {
-	out := appsv1.ReplicaSetStatus{ObservedGeneration: s.ObservedGeneration, Replicas: s.Replicas, AvailableReplicas: s.AvailableReplicas}
+	out := appsv1.ReplicaSetStatus{ObservedGeneration: s.ObservedGeneration, Replicas: s.Replicas, ReadyReplicas: s.ReadyReplicas, AvailableReplicas: s.AvailableReplicas}
 	for _, c := range s.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
 			out.Conditions = append(out.Conditions, appsv1.ReplicaSetCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})

@@ -73,7 +73,7 @@ func TestAnUpdateOfWhatNoCacheKeepsIsTheSame(t *testing.T) {
 		}, want: true},
 		"the controller of a ReplicaSet has seen it": {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.ObservedGeneration = 2 }, want: true},
 		"its pods have its labels":                   {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.FullyLabeledReplicas = 3 }},
-		"its pods are ready, and not yet available":  {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas = 3 }},
+		"its pods are ready, and not yet available":  {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas = 3 }, want: true},
 		"its pods end":                 {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.TerminatingReplicas = new(int32(1)) }},
 		"its pods are available":       {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.AvailableReplicas = 3 }, want: true},
 		"it has more pods than before": {replicaSet: func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 4 }, want: true},

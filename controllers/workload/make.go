@@ -82,6 +82,7 @@ func Distribution(ro *v1alpha1.Rollout, root *corev1.Service) *string {
 // annotations that monitors go by. The traffic distribution is that of the root Service
 // until the caller says otherwise.
 func MakeBackend(root *corev1.Service, selector map[string]string, role, revision string) *corev1.Service {
+	declared := root.Spec.DeepCopy() // a cache may have the root, and what is made is written into
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -93,13 +94,13 @@ func MakeBackend(root *corev1.Service, selector map[string]string, role, revisio
 		Spec: corev1.ServiceSpec{
 			Type:                  corev1.ServiceTypeClusterIP,
 			Selector:              withLabel(selector, appsv1.DefaultDeploymentUniqueLabelKey, revision),
-			IPFamilies:            root.Spec.IPFamilies,
-			IPFamilyPolicy:        root.Spec.IPFamilyPolicy,
-			InternalTrafficPolicy: root.Spec.InternalTrafficPolicy,
-			TrafficDistribution:   root.Spec.TrafficDistribution,
+			IPFamilies:            declared.IPFamilies,
+			IPFamilyPolicy:        declared.IPFamilyPolicy,
+			InternalTrafficPolicy: declared.InternalTrafficPolicy,
+			TrafficDistribution:   declared.TrafficDistribution,
 		},
 	}
-	for _, p := range root.Spec.Ports {
+	for _, p := range declared.Ports {
 		p.NodePort = 0
 		s.Spec.Ports = append(s.Spec.Ports, p)
 	}

@@ -70,10 +70,10 @@ func (r *reduced) DeepCopyObject() runtime.Object {
 }
 
 // Reduce is what a cache keeps of a ReplicaSet: of its spec the scale, of its status the pods that
-// there are and why others can't be made, and of the template its labels, which contents of ConfigMaps its pods read, and a digest to compare it by. Only a copy
-// of it is a ReplicaSet: a reader that asks the cache for no copy is given an error. A cluster has
-// many times more old ReplicaSets than Deployments, so that texts which many of them have are kept
-// once.
+// there are and why others can't be made, and of the template its labels, which contents of ConfigMaps
+// its pods read, and a digest to compare it by. Only a copy of it is a ReplicaSet: a reader that asks
+// the cache for no copy is given an error. A cluster has many times more old ReplicaSets than
+// Deployments, so that texts which many of them have are kept once.
 func Reduce(rs *appsv1.ReplicaSet) runtime.Object {
 	t := &rs.Spec.Template
 	r := &reduced{ObjectMeta: rs.ObjectMeta, replicas: rs.Spec.Replicas, template: TemplateDigest(t), status: reduceStatus(rs.Status)}

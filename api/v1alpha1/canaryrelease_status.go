@@ -123,6 +123,9 @@ type CanaryDecision struct {
 	EndedAt *metav1.MicroTime `json:"endedAt,omitempty"`
 }
 
+// Over reports whether it was carried out, so that nothing changes any more. No decision is not.
+func (d *CanaryDecision) Over() bool { return d != nil && d.EndedAt != nil }
+
 // CanaryWorkload is one workload of a canary.
 type CanaryWorkload struct {
 	// name of the release's Deployment whose pods would change.

@@ -149,9 +149,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
 		if err != nil {
 			s.Release = helmrelease.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
-			if !errors.As(err, new(releases.InvalidError)) { // a user has to act, which is looked for every few seconds
-				s.retry = errors.Join(s.retry, withoutValues(err))
-			}
+			s.tryAgain(err)
 			return
 		}
 		k.release, k.releasedAt = release, s.Now
@@ -159,9 +157,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	ours, err := r.ours(ctx, cr, k.release)
 	if err != nil {
 		s.Release = helmrelease.Release{Problem: fmt.Sprintf("whether revision %d of release %s has its content is not known: %s", k.release.Newest, cr.Spec.Release, safe(err))}
-		if !errors.As(err, new(releases.InvalidError)) {
-			s.retry = errors.Join(s.retry, withoutValues(err))
-		}
+		s.tryAgain(err)
 		return
 	}
 	s.Release = helmrelease.Release{
@@ -170,6 +166,13 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	}
 	if k.release.Newest == 0 {
 		s.Release.Presence = kit.Absent
+	}
+}
+
+// tryAgain has the look repeated soon. Where a user has to act, that is looked for every few seconds.
+func (s *observation) tryAgain(err error) {
+	if !errors.As(err, new(releases.InvalidError)) {
+		s.retry = errors.Join(s.retry, withoutValues(err))
 	}
 }
 

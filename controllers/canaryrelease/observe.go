@@ -51,7 +51,7 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (o
 		slices: map[string][]*discoveryv1.EndpointSlice{}, splits: map[string]*splitv1.TrafficSplit{},
 	}
 	s.ReportedAt = s.helm.reportedAt
-	if d := cr.Status.Decision; d != nil && d.EndedAt != nil {
+	if cr.Status.Decision.Over() {
 		r.forgetTraffic(cr.Namespace, s.helm)
 		r.withdraw(client.ObjectKeyFromObject(cr))
 		return s, nil // nothing matters any more
@@ -138,8 +138,7 @@ func kindOf(list client.ObjectList) string {
 // older reports whether another CanaryRelease tries the same release, has not ended, and
 // was there first.
 func older(other, cr *v1alpha1.CanaryRelease) bool {
-	d := other.Status.Decision
-	if other.UID == cr.UID || other.Spec.Release != cr.Spec.Release || d != nil && d.EndedAt != nil {
+	if other.UID == cr.UID || other.Spec.Release != cr.Spec.Release || other.Status.Decision.Over() {
 		return false
 	}
 	if !other.CreationTimestamp.Equal(&cr.CreationTimestamp) {

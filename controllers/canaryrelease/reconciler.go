@@ -132,20 +132,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func mayFollow(cr *v1alpha1.CanaryRelease) bool {
 	ready := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
 	conflict := ready != nil && ready.Reason == string(v1alpha1.ReasonConflict)
-	return cr.DeletionTimestamp.IsZero() && (isNew(cr) || hasEnded(cr) || conflict)
+	return cr.DeletionTimestamp.IsZero() && (isNew(cr) || cr.Status.Decision.Over() || conflict)
 }
 
 // isNew reports whether nothing was made for it yet.
-func isNew(cr *v1alpha1.CanaryRelease) bool { return cr.Status.Release == nil && !hasEnded(cr) }
-
-func hasEnded(cr *v1alpha1.CanaryRelease) bool {
-	return cr.Status.Decision != nil && cr.Status.Decision.EndedAt != nil
+func isNew(cr *v1alpha1.CanaryRelease) bool {
+	return cr.Status.Release == nil && !cr.Status.Decision.Over()
 }
 
 // sooner is when to look again: at what only time changes, or at Helm's records.
 func sooner(d helmrelease.Decision) time.Duration {
 	switch {
-	case d.Status.Decision != nil && d.Status.Decision.EndedAt != nil:
+	case d.Status.Decision.Over():
 		return d.After
 	case d.After > 0:
 		return min(d.After, recheck)

@@ -74,7 +74,7 @@ func (r *Reconciler) everyActive(ctx context.Context, o client.Object) []reconci
 	}
 	var out []reconcile.Request
 	for i := range found.Items {
-		if d := found.Items[i].Status.Decision; d == nil || d.EndedAt == nil {
+		if !found.Items[i].Status.Decision.Over() {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&found.Items[i])})
 		}
 	}

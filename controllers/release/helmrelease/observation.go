@@ -179,7 +179,7 @@ func (s *snapshot) adoptedRevision() int32 {
 // begun reports whether anything was made for the CanaryRelease.
 func (s *snapshot) begun() bool { return s.status.Release != nil }
 
-func (s *snapshot) ended() bool { return s.status.Decision != nil && s.status.Decision.EndedAt != nil }
+func (s *snapshot) ended() bool { return s.status.Decision.Over() }
 
 func (s *snapshot) decided(t v1alpha1.CanaryTransition) bool {
 	return s.status.Decision != nil && s.status.Decision.Transition == t

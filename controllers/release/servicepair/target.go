@@ -81,7 +81,8 @@ func stableOf(s *state.Snapshot) *v1alpha1.VersionStatus {
 }
 
 // firstOf is the Service that is stable without a record: the one that the split of an earlier Rollout
-// sends everything to, be it promoted or in its last step, or, where the record was lost, that alone has pods which are to answer.
+// sends everything to, be it promoted or in its last step, or, where the record was lost, that alone has
+// pods which are to answer.
 func firstOf(s *state.Snapshot) string {
 	pair, p := s.Rollout.Spec.Services, &s.Pair
 	all := s.Split.Inherited && s.Split.Requested.Equal(strategy.Route{Weight: strategy.FullWeight})

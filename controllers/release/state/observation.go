@@ -17,7 +17,7 @@ import (
 func (c *Delegated) Ends() bool { return c.Presence != kit.Present || c.Decision != nil || c.Deleting }
 
 // Over reports whether it has ended, so that no decision about it is left.
-func (c *Delegated) Over() bool { return c.Decision != nil && c.Decision.EndedAt != nil }
+func (c *Delegated) Over() bool { return c.Decision.Over() }
 
 // Observation is everything a decision is made from.
 type Observation struct {

@@ -113,6 +113,20 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
+// promtoolTest has promtool test rules or queries.
+func promtoolTest(t *testing.T, tests map[string]any) {
+	t.Helper()
+	text, err := yaml.Marshal(tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "test.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "test", "rules", file)
+}
+
 func TestPrometheusTakesTheRules(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "rules", rulesFile)

@@ -5,7 +5,6 @@ package chart_test
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -196,15 +195,7 @@ func TestEachQueryOfTheDashboardShowsWhatIsExported(t *testing.T) {
 			t.Errorf("the dashboard has no query %s", panel)
 		}
 	}
-	text, err := yaml.Marshal(object{"tests": []object{{"interval": scrapeInterval(t), "input_series": series, "promql_expr_test": tests}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "test.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, "test", "rules", file)
+	promtoolTest(t, object{"tests": []object{{"interval": scrapeInterval(t), "input_series": series, "promql_expr_test": tests}}})
 }
 
 // scrapeInterval is that of the chart's monitors.

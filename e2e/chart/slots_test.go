@@ -4,7 +4,6 @@ package chart_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
-	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/poll/fair"
@@ -108,18 +106,10 @@ func TestTheNamespaceThatWaitsForSlotsIsNamedByOneAlert(t *testing.T) {
 		}
 		expected = append(expected, object{"eval_time": "30m", "alertname": a.Alert, "exp_alerts": firing})
 	}
-	text, err := yaml.Marshal(object{
+	promtoolTest(t, object{
 		"rule_files": []string{absolute}, "evaluation_interval": "1m",
 		"tests": []object{{"interval": "1m", "input_series": series, "alert_rule_test": expected}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "test.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, "test", "rules", file)
 }
 
 var description = regexp.MustCompile(`fqName: "([^"]+)".*constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)

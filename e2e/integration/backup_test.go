@@ -286,6 +286,12 @@ func (p *stage) checkReleasedAgain(stable string, canary int32) {
 	p.waitReady()
 	p.checkPods(imageV2, 4)
 	p.checkGivenBack()
+	p.checkNoCanary()
+}
+
+// checkNoCanary: no canary is left, and the Deployment goes on.
+func (p *stage) checkNoCanary() {
+	p.Helper()
 	if left := p.canaries(); len(left) > 0 || p.deployment().Spec.Paused {
 		p.Errorf("left behind: %v, paused %v", left, p.deployment().Spec.Paused)
 	}

@@ -94,9 +94,7 @@ func TestABackupInWhichTheNewVersionHadAllItsPodsThatIsRestoredHasThatVersion(t 
 		}
 		q.checkPods(imageV2, 4)
 		q.waitGivenBack()
-		if left := q.canaries(); len(left) > 0 || q.deployment().Spec.Paused {
-			q.Errorf("left behind: %v, paused %v", left, q.deployment().Spec.Paused)
-		}
+		q.checkNoCanary()
 	})
 }
 

@@ -15,7 +15,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/kubectl/pkg/util/podutils"
@@ -47,13 +49,18 @@ type moment struct {
 func record(s *scene) *history {
 	s.Helper()
 	h := &history{}
-	for _, list := range []client.ObjectList{
-		&corev1.PodList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{},
-		&splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}, &discoveryv1.EndpointSliceList{},
-	} {
+	for _, list := range recorded() {
 		s.watch(list, h.add)
 	}
 	return h
+}
+
+// recorded are the kinds whose changes are in a history.
+func recorded() []client.ObjectList {
+	return []client.ObjectList{
+		&v1alpha1.RolloutList{}, &corev1.PodList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{},
+		&splitv1.TrafficSplitList{}, &discoveryv1.EndpointSliceList{},
+	}
 }
 
 func (h *history) add(e watch.Event, o client.Object) {
@@ -85,7 +92,7 @@ func (h *history) sorted() []moment {
 func (p *stage) moment() uint64 {
 	p.Helper()
 	list := &v1alpha1.RolloutList{}
-	if err := admin.List(p.Context(), list, client.InNamespace(p.namespace)); err != nil {
+	if err := admin.List(context.WithoutCancel(p.Context()), list, client.InNamespace(p.namespace)); err != nil {
 		p.Fatal(err)
 	}
 	version, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
@@ -95,17 +102,52 @@ func (p *stage) moment() uint64 {
 	return version
 }
 
-// caughtUp waits until the history has the Rollout as it is by now.
+// caughtUp waits until the history has every object as it is by now: what a test has seen
+// elsewhere, a watch may not have told yet.
 func (p *stage) caughtUp() {
 	p.Helper()
-	ro := &v1alpha1.Rollout{}
-	if err := admin.Get(p.Context(), p.key("website"), ro); err != nil {
-		p.Fatal(err)
+	ctx := context.WithoutCancel(p.Context()) // it is waited for at the end of the test, too
+	from, now := p.moment(), map[string]uint64{}
+	for _, list := range recorded() {
+		if err := admin.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+			p.Fatal(err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			now[nameInWorld(o)] = versionOf(o)
+			return nil
+		}); err != nil {
+			p.Fatal(err)
+		}
 	}
-	p.await(p.scene, "the watch tells how the Rollout is", func(o client.Object) bool {
-		now, ok := o.(*v1alpha1.Rollout)
-		return ok && versionOf(now) >= versionOf(ro)
+	var untold []string
+	err := wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, neverAfter, true, func(context.Context) (bool, error) {
+		untold = p.untold(from, now)
+		return len(untold) == 0, nil
 	})
+	if err != nil {
+		p.Fatalf("no watch tells how these are: %v", untold)
+	}
+}
+
+// untold are the objects whose last change is not in the history: of those that are there now,
+// in these versions, and of those that were gone before, which a version of the store tells.
+func (h *history) untold(from uint64, now map[string]uint64) (names []string) {
+	last := map[string]moment{}
+	for _, m := range h.sorted() {
+		last[nameInWorld(m.object)] = m
+	}
+	for name, version := range now {
+		if last[name].version < version {
+			names = append(names, name)
+		}
+	}
+	for name, m := range last {
+		if _, there := now[name]; !there && !m.gone && m.version <= from {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // await returns as soon as something has happened, within a moment of it.
@@ -187,13 +229,15 @@ func isWritten(m moment) bool {
 type world map[string]client.Object
 
 func (w world) apply(m moment) {
-	key := fmt.Sprintf("%T/%s", m.object, m.object.GetName())
 	if m.gone {
-		delete(w, key)
+		delete(w, nameInWorld(m.object))
 	} else {
-		w[key] = m.object
+		w[nameInWorld(m.object)] = m.object
 	}
 }
+
+// nameInWorld tells an object from those of other kinds that have its name.
+func nameInWorld(o client.Object) string { return fmt.Sprintf("%T/%s", o, o.GetName()) }
 
 func find[T client.Object](w world, name string) (T, bool) {
 	var zero T

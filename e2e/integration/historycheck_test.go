@@ -3,12 +3,15 @@
 package integration
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -112,5 +115,35 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// What a test has seen elsewhere may not be in the history yet.
+func TestTheHistoryKnowsWhatItWasNotToldYet(t *testing.T) {
+	t.Parallel()
+	at := func(o client.Object, version int) client.Object {
+		o.SetResourceVersion(strconv.Itoa(version))
+		return o
+	}
+	h := &history{}
+	h.add(watch.Event{Type: watch.Added}, at(service("website"), 3))
+	h.add(watch.Event{Type: watch.Added}, at(service("canary"), 4))
+	h.add(watch.Event{Type: watch.Added}, at(service("later"), 9))
+	for name, test := range map[string]struct {
+		now  map[string]uint64
+		want []string
+	}{
+		"all of it":              {now: map[string]uint64{"*v1.Service/website": 3, "*v1.Service/canary": 4}},
+		"a change":               {now: map[string]uint64{"*v1.Service/website": 5, "*v1.Service/canary": 4}, want: []string{"*v1.Service/website"}},
+		"a new object":           {now: map[string]uint64{"*v1.Service/website": 3, "*v1.Service/canary": 4, "*v1.Pod/a": 5}, want: []string{"*v1.Pod/a"}},
+		"that an object is gone": {now: map[string]uint64{"*v1.Service/website": 3}, want: []string{"*v1.Service/canary"}},
+	} {
+		if got := h.untold(5, test.now); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	h.add(watch.Event{Type: watch.Deleted}, at(service("canary"), 5))
+	if got := h.untold(5, map[string]uint64{"*v1.Service/website": 3}); len(got) > 0 {
+		t.Errorf("told that it is gone: %v", got)
 	}
 }

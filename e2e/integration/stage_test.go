@@ -84,6 +84,7 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 // checkPromise is a test's last check: at no moment of the play did traffic go where
 // no pods were.
 func (p *stage) checkPromise() {
+	p.caughtUp()
 	for _, problem := range p.check(p.begun, p.promise) {
 		p.Error(problem)
 	}

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -25,7 +26,8 @@ func (s *scene) follow(list client.ObjectList, act func(client.Object)) {
 	})
 }
 
-// watch tells of all changes of a kind in the namespace until the test ends.
+// watch tells of all changes of a kind in the namespace until the test has ended, with what is
+// checked last.
 func (s *scene) watch(list client.ObjectList, tell func(watch.Event, client.Object)) {
 	s.Helper()
 	c, err := watcher()
@@ -33,7 +35,7 @@ func (s *scene) watch(list client.ObjectList, tell func(watch.Event, client.Obje
 		s.Fatal(err)
 	}
 	open := func() watch.Interface {
-		changes, err := c.Watch(s.Context(), list, client.InNamespace(s.namespace))
+		changes, err := c.Watch(context.WithoutCancel(s.Context()), list, client.InNamespace(s.namespace))
 		if err != nil {
 			s.Fatal(err)
 		}

@@ -71,9 +71,9 @@ func (p *stage) waitGivenBack() {
 	p.checkGivenBack()
 }
 
-// TestABackupInWhichTheNewVersionHadAllItsPodsThatIsRestoredHasThatVersion without steps, as the
-// Deployment controller decides before an operator runs. While one runs, the version whose pods are ready
-// first decides; the new one is released from its first step again where that is stable.
+// TestABackupInWhichTheNewVersionHadAllItsPodsThatIsRestoredHasThatVersion without steps, or releases it
+// from its first step again. The Deployment controller decides which: it leaves the old version no pods
+// where those of the new one are ready when it sees them, and otherwise may scale down either.
 func TestABackupInWhichTheNewVersionHadAllItsPodsThatIsRestoredHasThatVersion(t *testing.T) {
 	t.Parallel()
 	eachBlueGreen(t, func(p *stage, mode restoreMode) {
@@ -81,9 +81,6 @@ func TestABackupInWhichTheNewVersionHadAllItsPodsThatIsRestoredHasThatVersion(t 
 		again := q.settles()
 		if mode.running { // until then, Service and Deployment controller may choose different versions
 			q.begun = q.moment()
-		}
-		if !mode.running && again {
-			q.Error("the new version is released again, although the Deployment controller has removed the old one")
 		}
 		if again {
 			if pods := q.pods(); len(pods[imageV1]) != 4 || len(pods[imageV2]) != 4 {

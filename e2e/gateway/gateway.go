@@ -21,8 +21,10 @@ const (
 	Namespace = "traefik"
 	// Name is that of the Gateway, for the parentRefs of routes.
 	Name = "traefik"
-	// URL leads to the Gateway's HTTP listener from inside of the cluster.
-	URL = "http://traefik.traefik"
+	// Host and LongHost lead to the Gateway's HTTP listener from inside of the cluster. A route can
+	// be for either.
+	Host     = "traefik.traefik"
+	LongHost = Host + ".svc.cluster.local"
 
 	// readyLimit bounds how long Traefik may take to start and to report.
 	readyLimit = "90s"

@@ -56,7 +56,7 @@ var (
 
 // atOnce is how many parallel tests run at a time, unless -parallel says so: they
 // wait more than they compute.
-const atOnce = "16"
+const atOnce = "24"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {

@@ -11,6 +11,9 @@ const (
 	// the modules of the operator, of the benchmarks that simulate or compare, and of the cluster tests.
 	operatorModule, benchModule, clusterModule = ".", "bench", "e2e"
 
+	// together is how many packages of the cluster tests run at once: they wait more than they compute.
+	together = "3"
+
 	testTimeout = "30m"
 	soakTimeout = "3h"
 )
@@ -37,10 +40,10 @@ func Tests(p Packages) []Stage {
 			insert(goTest(operatorModule, withScenarios...), "-run", scenarios),
 		}},
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
-			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
+			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent, longest)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
 		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Together: true, Steps: []Step{
-			fresh(goTest(clusterModule, append([]string{"-skip", otherTools + "|" + ownPlane}, p.Integration...)...)),
+			fresh(goTest(clusterModule, append([]string{"-p", together, "-skip", otherTools + "|" + ownPlane}, longestFirst(p.Integration, longestOfCluster)...)...)),
 			fresh(goTest(clusterModule, "-run", ownPlane, "./integration")),
 			// Most clusters serve no MutatingAdmissionPolicy. Those that other tools moved from may
 			// have two kinds of one name, so that kubectl needs the group of each.
@@ -64,9 +67,12 @@ var longest = []string{
 	"./certificate", "./controllers/rollout/telemetry",
 }
 
+// longestOfCluster are those of the cluster tests.
+var longestOfCluster = []string{"./integration", "./bench", "./cluster"}
+
 // longestFirst has the longest packages begin first, so that no processor is idle while
 // another runs the last of them.
-func longestFirst(packages []string) []string {
+func longestFirst(packages, longest []string) []string {
 	rank := func(name string) int {
 		if i := slices.Index(longest, name); i >= 0 {
 			return i

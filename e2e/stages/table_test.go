@@ -68,12 +68,14 @@ func TestTheLongestPackagesBeginFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := longestFirst(p.Operator.Concurrent)
-	if !slices.Equal(got[:len(longest)], longest) {
-		t.Errorf("the first are %v, want %v", got[:len(longest)], longest)
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(got)), p.Operator.Concurrent) {
-		t.Errorf("%v are not the packages %v", got, p.Operator.Concurrent)
+	for _, packages := range []struct{ all, longest []string }{{p.Operator.Concurrent, longest}, {p.Integration, longestOfCluster}} {
+		got := longestFirst(packages.all, packages.longest)
+		if first := got[:len(packages.longest)]; !slices.Equal(first, packages.longest) {
+			t.Errorf("the first are %v, want %v", first, packages.longest)
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(got)), packages.all) {
+			t.Errorf("%v are not the packages %v", got, packages.all)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ var usedElsewhere = map[string]string{
 	"read gateway.networking.k8s.io/gatewayclasses": "TestGateway: these tests serve routes alone",
 	"read gateway.networking.k8s.io/gateways":       "TestGateway: these tests serve routes alone",
 	"read metrics.smi-spec.io/replicasets":          "TestReplicaSetsAreMeasuredInTheirNamespace: versions that no split shares traffic between",
+	"read metrics.smi-spec.io/trafficsplits":        "TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere, which runs alone",
 }
 
 // reading are the verbs of a cache. A client lists where a server does not stream lists, and a

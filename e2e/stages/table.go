@@ -43,8 +43,8 @@ func Tests(p Packages) []Stage {
 			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent, longest)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
 		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Together: true, Steps: []Step{
-			fresh(goTest(clusterModule, append([]string{"-p", together, "-skip", otherTools + "|" + ownPlane}, longestFirst(p.Integration, longestOfCluster)...)...)),
-			fresh(goTest(clusterModule, "-run", ownPlane, "./integration")),
+			fresh(goTest(clusterModule, append([]string{"-p", together, "-skip", otherTools + "|" + alone}, longestFirst(p.Integration, longestOfCluster)...)...)),
+			fresh(goTest(clusterModule, "-run", alone, "./integration")),
 			// Most clusters serve no MutatingAdmissionPolicy. Those that other tools moved from may
 			// have two kinds of one name, so that kubectl needs the group of each.
 			withArgs(fresh(goTest(clusterModule, "-run", "Webhook|"+otherTools, "./integration")), "-without-policies"),
@@ -85,9 +85,11 @@ func longestFirst(packages, longest []string) []string {
 // otherTools names the tests of a control plane that serves kinds of other tools too.
 const otherTools = "OtherTools"
 
-// ownPlane are the tests that start a control plane each, without the chart. They run alone in
-// their process, since they take the place of its control plane.
-const ownPlane = "^(TestTheChartIsInstalledAsTheQuickstartSays|TestARolloutIsPromotedByTheTrafficSplitsThatAMeshBrought|TestWhatTheTrafficSplitsOfAMeshHaveNoRoomForIsRefused)$"
+// alone are the tests that nothing runs beside, and which therefore have a process of their own:
+// they start another control plane, or serve TrafficMetrics, of which a cluster has one.
+const alone = "^(TestTheChartIsInstalledAsTheQuickstartSays|TestARolloutIsPromotedByTheTrafficSplitsThatAMeshBrought|TestWhatTheTrafficSplitsOfAMeshHaveNoRoomForIsRefused|" +
+	"TestTrafficMetrics|TestWithoutAReplicaTheAPISaysSo|TestTheCommandServesTrafficMetricsWithTheChartsRights|TestTheCommandMeasuresByProxiesWithTheChartsRights|" +
+	"TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere|TestTheTrafficPageShowsDeclaredProgrammedAndMeasuredShares|TestThePageDoesWhatKubectlDoesWithTheSameCredentials)$"
 
 // long names the scenarios that harm the cluster itself for minutes. Each runs alone.
 const long = "^TestLong"

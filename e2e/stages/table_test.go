@@ -79,8 +79,8 @@ func TestTheLongestPackagesBeginFirst(t *testing.T) {
 	}
 }
 
-// They change which control plane the others would talk to, and run once.
-func TestTestsWithAControlPlaneOfTheirOwnRunAlone(t *testing.T) {
+// They change which control plane the others would talk to, or what it serves, and run once.
+func TestTestsThatChangeTheControlPlaneRunAlone(t *testing.T) {
 	root := os.DirFS("..")
 	files, err := fs.Glob(root, "integration/*_test.go")
 	if err != nil {
@@ -94,13 +94,13 @@ func TestTestsWithAControlPlaneOfTheirOwnRunAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range function.FindAllStringSubmatch(string(text), -1) {
-			if regexp.MustCompile(`\b(otherPlane|elsewhere)\(t\)`).MatchString(f[2]) {
+			if regexp.MustCompile(`\b(otherPlane|elsewhere|installTraffic)\(t\)`).MatchString(f[2]) {
 				found = append(found, f[1])
 			}
 		}
 	}
 	slices.Sort(found)
-	names := strings.Split(strings.Trim(ownPlane, "^()$"), "|")
+	names := strings.Split(strings.Trim(alone, "^()$"), "|")
 	slices.Sort(names)
 	if !slices.Equal(found, names) {
 		t.Errorf("they are %q, and the stage integration runs %q alone", found, names)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -199,7 +200,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 	if err != nil {
 		return fmt.Errorf("the Deployment %q has a selector that can't be read: %w", name, err)
 	}
-	return r.observeReplicaSets(ctx, s, client.MatchingLabelsSelector{Selector: selector}, string(d.UID), ofNoDeployment)
+	return r.observeReplicaSets(ctx, s, client.MatchingLabelsSelector{Selector: selector}, string(d.UID))
 }
 
 // serviceProblem says why the root Service can't be split for a Deployment.
@@ -226,19 +227,22 @@ func (s *snapshot) rootProblem() string {
 	return ""
 }
 
-// observeReplicaSets reads those with some labels, by the values of indexDeployment.
-func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which client.ListOption, of ...string) error {
-	var found []appsv1.ReplicaSet
-	for _, deployment := range of {
+// observeReplicaSets reads those with some labels that a Deployment controls, and those that none does.
+func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which client.ListOption, deployment string) error {
+	found := map[string]*appsv1.ReplicaSet{}
+	// One that the Deployment adopts in between would be in neither of two lists, and be taken for deleted.
+	for _, of := range slices.Compact([]string{deployment, ofNoDeployment, deployment}) {
 		list := &appsv1.ReplicaSetList{}
-		if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.MatchingFields{indexDeployment: deployment}); err != nil {
+		if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.MatchingFields{indexDeployment: of}); err != nil {
 			return fmt.Errorf("ReplicaSets could not be listed: %w", err)
 		}
-		found = append(found, list.Items...)
+		for i := range list.Items {
+			found[list.Items[i].Name] = &list.Items[i]
+		}
 	}
 	read := shell.ReplicaSets(s.deployment)
-	for i := range found {
-		rs := &found[i]
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		rs := found[name]
 		owner, known := s.ownerOf(rs)
 		if !known {
 			continue
@@ -251,7 +255,6 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which 
 		observed.Unpromoted = rs.Labels[v1alpha1.LabelRollout] == s.Rollout.Name && observed.Promotion == ""
 		s.ReplicaSets = append(s.ReplicaSets, observed)
 	}
-	slices.SortFunc(s.ReplicaSets, func(a, b kit.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 

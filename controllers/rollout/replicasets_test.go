@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+)
+
+// A ReplicaSet that changes hands while it is looked for is not taken for deleted: its release would
+// be rolled back.
+func TestAReplicaSetThatChangesHandsMeanwhileIsFound(t *testing.T) {
+	owned := objects()[1].GetOwnerReferences()
+	for change, owners := range map[string][2][]metav1.OwnerReference{"adopted": {nil, owned}, "released": {owned, nil}} {
+		for before := range 3 {
+			t.Run(fmt.Sprintf("%s before list %d", change, before+1), func(t *testing.T) {
+				existing := objects()
+				existing[1].SetOwnerReferences(owners[0])
+				lists := 0
+				var c client.Client
+				r, c, _ := newReconcilerOf(t, func(call string) error {
+					if call != "list ReplicaSetList" {
+						return nil
+					}
+					lists++
+					if lists != before+1 {
+						return nil
+					}
+					rs := &appsv1.ReplicaSet{}
+					if err := c.Get(t.Context(), client.ObjectKeyFromObject(existing[1]), rs); err != nil {
+						return err
+					}
+					rs.OwnerReferences = owners[1]
+					return c.Update(t.Context(), rs)
+				}, existing...)
+				ro := &v1alpha1.Rollout{}
+				if err := c.Get(t.Context(), request.NamespacedName, ro); err != nil {
+					t.Fatal(err)
+				}
+				s, err := r.observe(t.Context(), ro)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(s.ReplicaSets) != 1 || !slices.Contains([]kit.Owner{kit.OwnerNone, kit.OwnerDeployment}, s.ReplicaSets[0].Owner) {
+					t.Errorf("found %+v", s.ReplicaSets)
+				}
+			})
+		}
+	}
+}

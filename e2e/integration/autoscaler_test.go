@@ -14,13 +14,11 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -148,24 +146,6 @@ func (p *stage) scaled(stable, canary int) {
 	if canary > 0 {
 		p.whole()
 	}
-}
-
-// whole waits until no pod of the canary is missing, and the operator has seen that:
-// before, time that passes counts for the deadline.
-func (p *stage) whole() {
-	p.Helper()
-	p.eventually("no pod of the canary is missing", func(context.Context) bool {
-		list := &appsv1.ReplicaSetList{}
-		if err := p.reader.List(p.Context(), list, client.InNamespace(p.namespace), client.MatchingLabels{v1alpha1.LabelRollout: "website"}); err != nil {
-			p.Fatal(err)
-		}
-		for i := range list.Items {
-			if rs := &list.Items[i]; rs.Status.AvailableReplicas != *rs.Spec.Replicas {
-				return false
-			}
-		}
-		return !saysReason(v1alpha1.ReasonWaitingForPods)(p.rollout())
-	})
 }
 
 func TestTheHorizontalPodAutoscalerScalesBeforeDuringAndAfterARelease(t *testing.T) {

@@ -202,7 +202,11 @@ func TestACanaryWhoseReplicaSetIsDeletedEndsTheReleaseWithAReason(t *testing.T) 
 func TestACanaryThatIsScaledToZeroIsScaledBackAndItsReleaseGoesOn(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
-	p.loses(func() { editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 0 })(p) })
+	p.loses(func() {
+		editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 0 })(p)
+		// Its pod may stay: its controller may not have looked in between.
+		p.eventually("the canary is scaled back", func(context.Context) bool { return *p.canary().Spec.Replicas == 1 })
+	})
 }
 
 func TestARootServiceThatSelectsOtherPodsStopsTheReleaseWithAReasonUntilItIsUndone(t *testing.T) {

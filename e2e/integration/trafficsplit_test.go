@@ -62,8 +62,19 @@ func (s *scene) birdSplit() *splitv1.TrafficSplit {
 	return ts
 }
 
-// inEffect waits until the weights are in effect, by what the split says.
+// inEffect waits until the weights are in effect, by what the split says: then only proxies are
+// endpoints of the root Service.
 func (s *scene) inEffect(blue, green int32) {
+	s.Helper()
+	s.saidInEffect(blue, green)
+	for name, proxy := range s.readyEndpoints(s.Context()) {
+		if !proxy {
+			s.Errorf("in effect, but %s is an endpoint of the root Service", name)
+		}
+	}
+}
+
+func (s *scene) saidInEffect(blue, green int32) {
 	s.Helper()
 	s.eventually("in effect", func(context.Context) bool {
 		ts := s.birdSplit()
@@ -72,11 +83,6 @@ func (s *scene) inEffect(blue, green int32) {
 		return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == ts.Generation &&
 			len(b) == 2 && b[0].Weight == blue && b[1].Weight == green
 	})
-	for name, proxy := range s.readyEndpoints(s.Context()) {
-		if !proxy {
-			s.Errorf("in effect, but %s is an endpoint of the root Service", name)
-		}
-	}
 }
 
 // readyEndpoints are the pods of the root Service's ready endpoints, and whether each is
@@ -147,7 +153,11 @@ func TestASplitByHand(t *testing.T) {
 	s.eventually("the proxies are back in the selector", func(ctx context.Context) bool {
 		return s.get(ctx, "birds", &corev1.Service{}).(*corev1.Service).Spec.Selector[traffic.LabelProxy] == "birds"
 	})
-	s.inEffect(5, 5)
+	s.saidInEffect(5, 5)
+	// The controller of EndpointSlices may follow the selector of Git late, and then that of Serin.
+	s.eventually("only proxies are endpoints again", func(ctx context.Context) bool {
+		return !slices.Contains(slices.Collect(maps.Values(s.readyEndpoints(ctx))), false)
+	})
 
 	image := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image
 	edit(s, "serin-proxy-birds", &appsv1.Deployment{}, func(d *appsv1.Deployment) {

@@ -100,7 +100,8 @@ func changed(s *snapshot) (reason v1alpha1.Reason, why string) {
 }
 
 // drifted reports whether the Deployment of a canary has other pods than those that its
-// Services are pinned to.
+// Services are pinned to. That no version of it is seen shows nothing: a ReplicaSet that was deleted
+// is made again.
 func (s *snapshot) drifted(w *Workload) bool {
 	if w.Presence != kit.Present || w.Deleting {
 		return false
@@ -109,10 +110,11 @@ func (s *snapshot) drifted(w *Workload) bool {
 		if svc.Stable.Presence != kit.Present || !svc.Stable.Ours || svc.Split.Presence != kit.Present {
 			continue
 		}
-		current := w.find(func(r *kit.ReplicaSet) bool {
-			return r.Owner == kit.OwnerDeployment && r.Current && r.Revision == svc.Stable.Revision
+		current := w.find(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && r.Current })
+		pinned := w.find(func(r *kit.ReplicaSet) bool {
+			return r.Owner == kit.OwnerDeployment && r.Revision == svc.Stable.Revision
 		})
-		if current == nil {
+		if current != pinned {
 			return true
 		}
 	}

@@ -193,6 +193,21 @@ func TestACanaryThatLosesItsPodsLosesItsTraffic(t *testing.T) {
 	}
 }
 
+// A ReplicaSet that was deleted, or that the cache lacks, is made or seen again. To end because of that
+// would be for good.
+func TestACanaryDoesNotEndBecauseNoVersionOfTheDeploymentIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.run(30)
+	o := w.observe()
+	for i := range o.Workloads {
+		o.Workloads[i].ReplicaSets = slices.DeleteFunc(o.Workloads[i].ReplicaSets, func(r kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment })
+	}
+	d := Decide(o)
+	if d.Status.Decision != nil || len(d.Actions) > 0 {
+		t.Errorf("decided %+v, actions %v", d.Status.Decision, d.Actions)
+	}
+}
+
 func TestAnEditOfTheSplitIsPutBack(t *testing.T) {
 	w := newWorld(t)
 	w.run(30)

@@ -376,10 +376,10 @@ func (r *Reconciler) withdraw(name types.NamespacedName) {
 }
 
 // still is an error when the spec is another by now, or gone: to compare the values can take a
-// minute, and the upgrade may be withdrawn.
+// minute, and the upgrade may be withdrawn. A cache may not know that yet, and Helm is not stopped.
 func (r *Reconciler) still(ctx context.Context, cr *v1alpha1.CanaryRelease) error {
 	now := &v1alpha1.CanaryRelease{}
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(cr), now)
+	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(cr), now)
 	if err != nil && client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("the CanaryRelease could not be read: %w", err)
 	}

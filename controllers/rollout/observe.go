@@ -230,12 +230,14 @@ func (s *snapshot) rootProblem() string {
 // observeReplicaSets reads those with some labels that a Deployment controls, and those that none does.
 func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which client.ListOption, deployment string) error {
 	found := map[string]*appsv1.ReplicaSet{}
+	options := []client.ListOption{client.InNamespace(s.Rollout.Namespace), which}
 	// One that the Deployment adopts in between would be in neither of two lists, and be taken for deleted.
 	for _, of := range slices.Compact([]string{deployment, ofNoDeployment, deployment}) {
 		list := &appsv1.ReplicaSetList{}
-		if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.MatchingFields{indexDeployment: of}); err != nil {
+		if err := r.client.List(ctx, list, append(options, client.MatchingFields{indexDeployment: of})...); err != nil {
 			return fmt.Errorf("ReplicaSets could not be listed: %w", err)
 		}
+		options = append(options, client.DisableReadYourWritesConsistency) // the first list has waited
 		for i := range list.Items {
 			found[list.Items[i].Name] = &list.Items[i]
 		}
@@ -409,6 +411,14 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 	if s.Split.Observed <= 0 && (step == nil || step.ProgrammedAt == nil) {
 		return nil
 	}
+	canary := s.Rollout.Status.Canary
+	if canary != nil && canary.StartedAt != nil && !slices.ContainsFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool { return rs.Revision == canary.Revision }) {
+		// A release whose canary was deleted is rolled back.
+		which := client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name, appsv1.DefaultDeploymentUniqueLabelKey: canary.Revision}
+		if err := r.confirmAbsent(ctx, s, which); err != nil {
+			return err
+		}
+	}
 	i := slices.IndexFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool {
 		return rs.Owner == kit.OwnerSerin && rs.Current && rs.Available == 0
 	})
@@ -426,6 +436,24 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 		live = step.ProgrammedAt.Time
 	}
 	s.CanaryExcused = slices.ContainsFunc(list.Items, containersReady) || replaced(list.Items, live)
+	return nil
+}
+
+// confirmAbsent asks the API server whether the ReplicaSets with some labels are those that the caches
+// have, before something is done by their absence that can't be undone.
+func (r *Reconciler) confirmAbsent(ctx context.Context, s *snapshot, which client.ListOption) error {
+	list := &appsv1.ReplicaSetList{}
+	if err := r.options.Live.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which); err != nil {
+		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		rs := &list.Items[i]
+		_, known := s.ownerOf(rs)
+		seen := slices.ContainsFunc(s.ReplicaSets, func(seen kit.ReplicaSet) bool { return seen.Name == rs.Name })
+		if known && !seen && rs.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("the cache lacks the ReplicaSet %q", rs.Name)
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,6 +77,13 @@ func (r *Reconciler) restoreOrphan(ctx context.Context, s snapshot, action kit.A
 	restored, hold := action.(state.RestoreDeployment)
 	if _, last := action.(kit.RemoveFinalizer); last || hold && now != nil {
 		return nil
+	}
+	if hold && !restored.Paused && s.Rollout.Status.Stable == nil && s.deployment != nil {
+		// Its template is rolled out, since no version is known that it would replace.
+		selector, err := metav1.LabelSelectorAsSelector(s.deployment.Spec.Selector)
+		if err := errors.Join(err, r.confirmAbsent(ctx, &s, client.MatchingLabelsSelector{Selector: selector})); err != nil {
+			return err
+		}
 	}
 	log.FromContext(ctx).Info(action.String(), "Rollout", klog.KObj(s.Rollout), "reason", "it is gone")
 	if err := r.apply(ctx, s, action); err != nil {

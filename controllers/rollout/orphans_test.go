@@ -285,3 +285,25 @@ func TestADeletedRolloutThatLeftNothingIsForgotten(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A template that was never stable would be rolled out without steps.
+func TestADeploymentIsNotRestoredWhileTheCacheLacksItsVersions(t *testing.T) {
+	for name, test := range map[string]struct {
+		live     []client.Object
+		restored bool
+	}{
+		"its stable version is there": {objects()[:2], false},
+		"it has no version":           {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, all := released()
+			r, _, writes := newReconcilerOf(t, func(string) error { return nil }, all[0], all[2]) // neither ReplicaSets nor what Serin made
+			_, live, _ := newReconcilerOf(t, func(string) error { return nil }, test.live...)
+			r.options.Live = live
+			_, err := r.Reconcile(t.Context(), request)
+			if restored := len(*writes) > 0; restored != test.restored || (err == nil) != test.restored {
+				t.Errorf("error %v, written: %v", err, *writes)
+			}
+		})
+	}
+}

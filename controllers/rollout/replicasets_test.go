@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,5 +55,36 @@ func TestAReplicaSetThatChangesHandsMeanwhileIsFound(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A cache that does not follow shows no canary.
+func TestACanaryThatTheCacheLacksIsNotTakenForDeleted(t *testing.T) {
+	canary := objects()[1].(*appsv1.ReplicaSet)
+	canary.Name, canary.UID, canary.OwnerReferences = "website-2", "canary", nil
+	canary.Labels["pod-template-hash"], canary.Labels[v1alpha1.LabelRollout] = "2", "website"
+	for name, test := range map[string]struct {
+		live []client.Object
+		want string
+	}{
+		"it is there":    {[]client.Object{canary}, `the cache lacks the ReplicaSet "website-2"`},
+		"it was deleted": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, c, _ := newReconciler(t, func(string) error { return nil })
+			_, live, _ := newReconcilerOf(t, func(string) error { return nil }, test.live...)
+			r.options.Live = live
+			ro := &v1alpha1.Rollout{}
+			if err := c.Get(t.Context(), request.NamespacedName, ro); err != nil {
+				t.Fatal(err)
+			}
+			now := metav1.NewMicroTime(time.Unix(1e9, 0))
+			ro.Status.Canary = &v1alpha1.VersionStatus{Revision: "2", StartedAt: &metav1.Time{Time: now.Time}}
+			ro.Status.Step = &v1alpha1.StepStatus{Weight: 10, ProgrammedAt: &now}
+			s, err := r.observe(t.Context(), ro)
+			if s.Unreadable != test.want || (err != nil) != (test.want != "") {
+				t.Errorf("unreadable %q: %v, want %q", s.Unreadable, err, test.want)
+			}
+		})
 	}
 }

@@ -42,8 +42,8 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		return again, false, nil
 	}
 	live := &v1alpha1.CanaryRelease{}
-	if err := r.options.Live.Get(ctx, key, live); err == nil && live.UID == gone.UID || client.IgnoreNotFound(err) != nil {
-		return again, true, err // the cache will show it, or it is not known
+	if err := r.options.Live.Get(ctx, key, live); err == nil && (live.UID == gone.UID || now == nil) || client.IgnoreNotFound(err) != nil {
+		return again, true, err // the cache will show it or its successor, or it is not known
 	}
 	k := r.helm.of(gone)
 	if r.forgetTraffic(key.Namespace, k); k.orphaned.IsZero() {

@@ -44,19 +44,27 @@ func TestACanaryReleaseThatGoesWithoutItsFinalizerLeavesNothing(t *testing.T) {
 }
 
 func TestWhatLooksLeftOfACanaryReleaseIsNotTouchedWhileThereIsOne(t *testing.T) {
-	c := newCluster(t)
-	c.run(12)
-	cr := c.canaryRelease()
-	c.force()
-	cr.ResourceVersion = ""
-	elsewhere := newCluster(t)
-	c.must(elsewhere.Delete(t.Context(), elsewhere.canaryRelease()))
-	c.must(elsewhere.Create(t.Context(), cr))
-	c.r.options.Live = elsewhere.Client
-	c.writes = nil
-	c.run(3)
-	if len(c.writes) > 0 {
-		t.Errorf("written: %v", c.writes)
+	for name, change := range map[string]func(*v1alpha1.CanaryRelease){
+		"itself":      func(*v1alpha1.CanaryRelease) {},
+		"a successor": func(cr *v1alpha1.CanaryRelease) { cr.UID = "successor" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.run(12)
+			cr := c.canaryRelease()
+			c.force()
+			cr.ResourceVersion = ""
+			change(cr)
+			elsewhere := newCluster(t)
+			c.must(elsewhere.Delete(t.Context(), elsewhere.canaryRelease()))
+			c.must(elsewhere.Create(t.Context(), cr))
+			c.r.options.Live = elsewhere.Client
+			c.writes = nil
+			c.run(3)
+			if len(c.writes) > 0 {
+				t.Errorf("written: %v", c.writes)
+			}
+		})
 	}
 }
 

@@ -95,7 +95,7 @@ func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
 	case s.Rollout.Spec.Services != nil:
 		return errors.Join(r.observeSplit(ctx, s), r.observePair(ctx, s))
 	}
-	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeRunning(ctx, s), r.observeBackends(ctx, s), r.observePreviews(ctx, s), r.observeConfiguration(ctx, s))
+	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.confirmCanary(ctx, s), r.observeRunning(ctx, s), r.observeBackends(ctx, s), r.observePreviews(ctx, s), r.observeConfiguration(ctx, s))
 }
 
 // get reads one object of the Rollout's namespace. It is shared with the cache and must not be
@@ -407,17 +407,8 @@ func (r *Reconciler) observeTraffic(s *snapshot) {
 // evicted, is not the canary's fault. It is read only then, since the caches hold no pods of
 // users.
 func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
-	step := s.Rollout.Status.Step
-	if s.Split.Observed <= 0 && (step == nil || step.ProgrammedAt == nil) {
+	if !s.mayBeCalled() {
 		return nil
-	}
-	canary := s.Rollout.Status.Canary
-	if canary != nil && canary.StartedAt != nil && !slices.ContainsFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool { return rs.Revision == canary.Revision }) {
-		// A release whose canary was deleted is rolled back.
-		which := client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name, appsv1.DefaultDeploymentUniqueLabelKey: canary.Revision}
-		if err := r.confirmAbsent(ctx, s, which); err != nil {
-			return err
-		}
 	}
 	i := slices.IndexFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool {
 		return rs.Owner == kit.OwnerSerin && rs.Current && rs.Available == 0
@@ -432,11 +423,28 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 		return fmt.Errorf("the pods of the canary could not be listed: %w", err)
 	}
 	var live time.Time
-	if step != nil && step.ProgrammedAt != nil {
+	if step := s.Rollout.Status.Step; step != nil && step.ProgrammedAt != nil {
 		live = step.ProgrammedAt.Time
 	}
 	s.CanaryExcused = slices.ContainsFunc(list.Items, containersReady) || replaced(list.Items, live)
 	return nil
+}
+
+// mayBeCalled is whether the canary may get traffic.
+func (s *snapshot) mayBeCalled() bool {
+	step := s.Rollout.Status.Step
+	return s.Split.Observed > 0 || step != nil && step.ProgrammedAt != nil
+}
+
+// confirmCanary asks the API server for the ReplicaSet of a canary that may get traffic and that the
+// caches lack: a release whose canary was deleted is rolled back.
+func (r *Reconciler) confirmCanary(ctx context.Context, s *snapshot) error {
+	canary := s.Rollout.Status.Canary
+	if !s.mayBeCalled() || canary == nil || canary.StartedAt == nil ||
+		slices.ContainsFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool { return rs.Revision == canary.Revision }) {
+		return nil
+	}
+	return r.confirmAbsent(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name, appsv1.DefaultDeploymentUniqueLabelKey: canary.Revision})
 }
 
 // confirmAbsent asks the API server whether the ReplicaSets with some labels are those that the caches

@@ -41,8 +41,8 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// TestGatewayMetrics rolls back a version behind the gateway, which fails one answer in twenty.
-// Nobody tells Serin but the API of TrafficMetrics: it asks a Prometheus that reads the gateway.
+// TestGatewayMetrics rolls back a version behind the gateway, which fails one answer in twenty. Serin
+// learns of that from the API of TrafficMetrics alone, which asks a Prometheus that reads the gateway.
 // Nothing is lost but what that version fails.
 func TestGatewayMetrics(t *testing.T) {
 	play(t, func(a *attempt) {

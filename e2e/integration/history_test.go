@@ -15,9 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/kubectl/pkg/util/podutils"
@@ -108,18 +106,7 @@ func (p *stage) caughtUp() {
 	p.Helper()
 	ctx := context.WithoutCancel(p.Context()) // it is waited for at the end of the test, too
 	from, now := p.moment(), map[string]uint64{}
-	for _, list := range recorded() {
-		if err := admin.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
-			p.Fatal(err)
-		}
-		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			o := item.(client.Object)
-			now[nameInWorld(o)] = versionOf(o)
-			return nil
-		}); err != nil {
-			p.Fatal(err)
-		}
-	}
+	p.eachOf(ctx, recorded(), func(o client.Object) { now[nameInWorld(o)] = versionOf(o) })
 	var untold []string
 	err := wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, neverAfter, true, func(context.Context) (bool, error) {
 		untold = p.untold(from, now)

@@ -271,15 +271,23 @@ func (p *stage) delete(o client.Object) {
 // seenByOperators waits until each operator that runs knows what the API server does by now.
 func (s *scene) seenByOperators() {
 	s.Helper()
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.ServiceList{}, &splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}} {
-		if err := admin.List(s.Context(), list, client.InNamespace(s.namespace)); err != nil {
+	kinds := []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.ServiceList{}, &splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}}
+	s.eachOf(s.Context(), kinds, func(known client.Object) {
+		for _, o := range s.operators {
+			s.eventually("the operator sees "+known.GetName(), func(ctx context.Context) bool { return o.stopped() || isSeen(ctx, o.view, known) })
+		}
+	})
+}
+
+// eachOf tells of each object of some kinds in the namespace, as the API server has it.
+func (s *scene) eachOf(ctx context.Context, kinds []client.ObjectList, tell func(client.Object)) {
+	s.Helper()
+	for _, list := range kinds {
+		if err := admin.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
 			s.Fatal(err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			known := item.(client.Object)
-			for _, o := range s.operators {
-				s.eventually("the operator sees "+known.GetName(), func(ctx context.Context) bool { return o.stopped() || isSeen(ctx, o.view, known) })
-			}
+			tell(item.(client.Object))
 			return nil
 		}); err != nil {
 			s.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -191,8 +192,14 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after tim
 	if err != nil {
 		return 0, err
 	}
+	known := resolve.Known{Services: services, Groups: groups, Proxied: true}
+	if lacks(known, split) {
+		if behind, err := f.behind(ctx, split); behind || err != nil {
+			return 0, err // the watch of the split looks again
+		}
+	}
 	after = resolve.Settle(split, services, f.Clock.Now())
-	resolved, problems := resolve.Split(split, resolve.Known{Services: services, Groups: groups, Proxied: true})
+	resolved, problems := resolve.Split(split, known)
 	want := Want{Split: resolved, Problems: problems}
 	if f.last != nil && reflect.DeepEqual(*f.last, want) {
 		return after, nil
@@ -204,6 +211,23 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after tim
 	}
 	f.wants <- want
 	return after, nil
+}
+
+// lacks tells whether something that the split names does not exist.
+func lacks(known resolve.Known, split *splitv1.TrafficSplit) bool {
+	return slices.ContainsFunc(resolve.ServiceNames(split), func(name string) bool { return known.Services[name] == nil }) ||
+		slices.ContainsFunc(resolve.GroupNames(split), func(name string) bool { return known.Groups[name] == nil })
+}
+
+// behind tells whether the API has the split otherwise than it was seen: gone, being deleted or of
+// another generation. A Service or HTTPRouteGroup goes after the split that named it has changed
+// or gone, but its watch may be the faster one.
+func (f *Feed) behind(ctx context.Context, seen *splitv1.TrafficSplit) (bool, error) {
+	now := &splitv1.TrafficSplit{}
+	if err := f.Cluster.Client.Get(ctx, f.Split, now); err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	return now.UID != seen.UID || now.Generation != seen.Generation || now.DeletionTimestamp.IsZero() != seen.DeletionTimestamp.IsZero(), nil
 }
 
 // services are the Services of the namespace by name.

@@ -30,9 +30,15 @@ type late struct {
 	*informertest.FakeInformers
 	api    client.Reader
 	hidden map[string]bool
+	// split is the TrafficSplit as it was, while its watch hangs.
+	split *splitv1.TrafficSplit
 }
 
 func (l *late) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if split, is := o.(*splitv1.TrafficSplit); is && l.split != nil {
+		l.split.DeepCopyInto(split)
+		return nil
+	}
 	return l.api.Get(ctx, key, o, opts...)
 }
 
@@ -237,6 +243,52 @@ func TestASplitThatGoesWantsNothingNewButOfAnAgentThatStarts(t *testing.T) {
 	s.look() // it is gone
 	if w := s.wanted(); w != nil {
 		t.Errorf("wanted %+v of a split that is gone", w)
+	}
+}
+
+// The watch of the Services may be faster than that of the split.
+func TestAServiceThatGoesAfterItsSplitHasChangedIsNotMissing(t *testing.T) {
+	for name, change := range map[string]func(*stage){
+		"the split is gone": func(s *stage) {
+			if err := s.api.Delete(t.Context(), s.split()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the split is being deleted": func(s *stage) {
+			s.edit(func(split *splitv1.TrafficSplit) { split.Finalizers = []string{"example.com/held"} })
+			if err := s.api.Delete(t.Context(), s.split()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the split names it no more": func(s *stage) {
+			s.edit(func(split *splitv1.TrafficSplit) {
+				split.Generation++ // as the API server does
+				split.Spec.Backends = split.Spec.Backends[:1]
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects()...)
+			s.look()
+			s.wanted()
+			s.cache.split = s.split()
+			change(s)
+			if err := s.api.Delete(t.Context(), service("website-canary")); err != nil {
+				t.Fatal(err)
+			}
+			s.look()
+			if w := s.wanted(); w != nil {
+				t.Errorf("wanted %+v of a split as it was", w)
+			}
+		})
+	}
+	s := newStage(t, objects()...)
+	if err := s.api.Delete(t.Context(), service("website-canary")); err != nil {
+		t.Fatal(err)
+	}
+	s.look()
+	if w := s.wanted(); w == nil || len(w.Problems) == 0 {
+		t.Errorf("wanted %+v without a Service that the split names", w)
 	}
 }
 

@@ -47,6 +47,9 @@ func TestAPageOfAnotherPortDoesNothingInTheBrowser(t *testing.T) {
 	s := fleetOf(t)
 	tab := s.openDashboard("", "website")
 	tab.shows("60 % of the traffic goes to the canary")
+	tab.mu.Lock()
+	tab.hostile = true
+	tab.mu.Unlock()
 	var asked strings.Builder
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, c := range r.Cookies() {
@@ -71,9 +74,6 @@ func TestAPageOfAnotherPortDoesNothingInTheBrowser(t *testing.T) {
 	if c := s.rolloutNamed("website").Spec.Control; c != nil {
 		t.Errorf("it has decided: %+v", c)
 	}
-	tab.mu.Lock()
-	tab.wrong = nil // the browser complains of each try
-	tab.mu.Unlock()
 
 	// The same request of the page itself is carried out.
 	tab.do(chromedp.Navigate(tab.origin + "/#/rollouts/" + s.namespace + "/website"))

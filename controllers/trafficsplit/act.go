@@ -90,7 +90,7 @@ func (r *Reconciler) applyRoot(ctx context.Context, o *observation, action kit.A
 
 // endpoints keeps the EndpointSlices of proxies.
 func (r *Reconciler) endpoints() *endpoints.Reconciler {
-	return &endpoints.Reconciler{Client: r.Client, FieldOwner: traffic.FieldManager, PodZones: r.Options.PodZones}
+	return &endpoints.Reconciler{Client: r.Client, Live: r.Live, FieldOwner: traffic.FieldManager, PodZones: r.Options.PodZones}
 }
 
 func (r *Reconciler) writer(namespace string) shell.Writer {

@@ -178,7 +178,7 @@ func (w *world) endpoints() {
 // follow has a replica that does not lead bring the EndpointSlices of proxies up to date.
 func (w *world) follow() {
 	w.t.Helper()
-	r := &endpoints.Reconciler{Client: w.api, FieldOwner: traffic.FieldManager}
+	r := &endpoints.Reconciler{Client: w.api, Live: w.api, FieldOwner: traffic.FieldManager}
 	_, err := r.Reconcile(w.ctx(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "web"}})
 	w.must(err)
 }

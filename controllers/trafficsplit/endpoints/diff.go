@@ -29,6 +29,9 @@ type Changes struct {
 	Create, Update, Delete []*discoveryv1.EndpointSlice
 }
 
+// None is true when there is nothing to write.
+func (c Changes) None() bool { return len(c.Create)+len(c.Update)+len(c.Delete) == 0 }
+
 // Diff is what has to be written so that the EndpointSlices of a Service have the pods of a
 // split's proxies. existing are those that Serin manages for both; none of the arguments is
 // changed. A pod whose node is not known is left out, and reported as an error beside the

@@ -42,6 +42,8 @@ const staleRetry = time.Second
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
 	// FieldOwner of the writes.
 	FieldOwner client.FieldOwner
 	// PodZones takes the zone of a proxy from its labels, where nodes may not be read.
@@ -72,26 +74,48 @@ func (r *Reconciler) Lead(ctx context.Context, service *corev1.Service, split st
 	return r.bring(ctx, service, split, true)
 }
 
+// bring writes only what the API server's own list of the pods asks for, and reads that after the
+// slices. Every replica of the operator is at this, and the one whose watch of the pods hangs
+// would otherwise put endpoints back that another has just taken out.
 func (r *Reconciler) bring(ctx context.Context, service *corev1.Service, split string, create bool) error {
 	of := types.NamespacedName{Namespace: service.Namespace, Name: split}
-	pods, err := r.pods(ctx, of)
-	if err != nil {
-		return err
-	}
 	existing, err := r.Slices(ctx, of, service.Name)
 	if err != nil {
 		return err
+	}
+	changes, missing, err := r.diff(ctx, service, split, create, existing, r.Client, client.MatchingFields{traffic.IndexProxy: split}, client.UnsafeDisableDeepCopy)
+	if err != nil || changes.None() {
+		return errors.Join(err, missing)
+	}
+	changes, missing, err = r.diff(ctx, service, split, create, existing, r.Live, client.MatchingLabels{traffic.LabelProxy: split})
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.write(ctx, changes), missing)
+}
+
+// diff is what has to be written for the proxies that a reader lists, and why it is not all.
+func (r *Reconciler) diff(ctx context.Context, service *corev1.Service, split string, create bool, existing []*discoveryv1.EndpointSlice,
+	reader client.Reader, of ...client.ListOption,
+) (changes Changes, missing, err error) {
+	var list corev1.PodList
+	if err := reader.List(ctx, &list, append(of, client.InNamespace(service.Namespace))...); err != nil {
+		return Changes{}, nil, fmt.Errorf("list the proxies' pods: %w", err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list.Items))
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
 	}
 	var known corelisters.NodeLister = nodes{ctx: ctx, client: r.Client}
 	if r.PodZones {
 		known = podZones{pods: pods}
 	}
-	changes, missing := Diff(service, split, pods, existing, known)
+	changes, missing = Diff(service, split, pods, existing, known)
 	if !create {
 		changes.Create = nil
 		changes.Update = slices.DeleteFunc(changes.Update, func(s *discoveryv1.EndpointSlice) bool { return onlyLeaves(s, existing) })
 	}
-	return errors.Join(r.write(ctx, changes), missing)
+	return changes, missing, nil
 }
 
 // onlyLeaves reports whether a slice differs from what it was by nothing but proxies that
@@ -207,16 +231,4 @@ func (r *Reconciler) Slices(ctx context.Context, of types.NamespacedName, servic
 // Ours is true for an EndpointSlice that this package manages.
 func Ours(slice client.Object) bool {
 	return slice.GetLabels()[discoveryv1.LabelManagedBy] == ManagedBy
-}
-
-func (r *Reconciler) pods(ctx context.Context, of types.NamespacedName) ([]*corev1.Pod, error) {
-	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.InNamespace(of.Namespace), client.MatchingFields{traffic.IndexProxy: of.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list the proxies' pods: %w", err)
-	}
-	out := make([]*corev1.Pod, 0, len(list.Items))
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
-	}
-	return out, nil
 }

@@ -69,7 +69,13 @@ func slicesOf(t *testing.T, api client.Reader) (all []string) {
 
 func look(t *testing.T, c client.Client) ctrl.Result {
 	t.Helper()
-	result, err := (&Reconciler{Client: c, FieldOwner: "serin"}).Reconcile(t.Context(), theSplit)
+	return lookWith(t, c, c)
+}
+
+// lookWith has a client whose cache may be of another moment than what there is.
+func lookWith(t *testing.T, c client.Client, live client.Reader) ctrl.Result {
+	t.Helper()
+	result, err := (&Reconciler{Client: c, Live: live, FieldOwner: "serin"}).Reconcile(t.Context(), theSplit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +106,7 @@ func TestWhetherAServiceIsToHaveProxiesIsNotDecidedHere(t *testing.T) {
 	if got := slicesOf(t, api); len(got) > 0 {
 		t.Fatalf("made before they are asked for: %v", got)
 	}
-	r := &Reconciler{Client: api, FieldOwner: "serin"}
+	r := &Reconciler{Client: api, Live: api, FieldOwner: "serin"}
 	if err := r.Lead(t.Context(), website(), "website"); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +131,7 @@ func TestProxiesThatStopAfterTheServiceWasRestoredAreWrittenOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := newAPI(t, test.root, proxy(0, func(p *corev1.Pod) { p.Finalizers = []string{"test/running"} }), proxy(1))
-			r := &Reconciler{Client: api, FieldOwner: "serin"}
+			r := &Reconciler{Client: api, Live: api, FieldOwner: "serin"}
 			if err := r.Lead(t.Context(), test.root, "website"); err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +186,7 @@ func TestWithoutNodesTheZoneIsThatOfAPodsLabel(t *testing.T) {
 	api := newAPI(t, cutOver(website()), proxy(0, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Labels[corev1.LabelTopologyZone] = "hidden", "east"
 	}))
-	r := &Reconciler{Client: api, FieldOwner: "serin", PodZones: true}
+	r := &Reconciler{Client: api, Live: api, FieldOwner: "serin", PodZones: true}
 	if _, err := r.Reconcile(t.Context(), theSplit); err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +255,43 @@ func TestReplicasDoNotHinderEachOther(t *testing.T) {
 	}
 }
 
+// Each replica has a cache of its own. The one whose watch of the pods hangs leaves the slices
+// as those that know more have written them.
+func TestAReplicaWhosePodsAreOutOfDateChangesNothing(t *testing.T) {
+	for name, seen := range map[string][]*corev1.Pod{
+		"it does not know a proxy that came":   {proxy(0)},
+		"it knows a proxy that is gone":        {proxy(0), proxy(1), proxy(2)},
+		"it takes a proxy for one that begins": {proxy(0), proxy(1, unready)},
+		"it knows none":                        nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newAPI(t, cutOver(website()), proxy(0), proxy(1))
+			look(t, api)
+			outOfDate := interceptor.NewClient(api, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				pods, is := list.(*corev1.PodList)
+				if !is {
+					return c.List(ctx, list, opts...)
+				}
+				for _, p := range seen {
+					pods.Items = append(pods.Items, *p)
+				}
+				return nil
+			}})
+			lookWith(t, outOfDate, api)
+			if diff := cmp.Diff([]string{"website-proxies-ipv4\np0 10.0.0.1 in north\np1 10.0.0.2 in south"}, slicesOf(t, api)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if err := api.Delete(t.Context(), proxy(0)); err != nil {
+				t.Fatal(err)
+			}
+			lookWith(t, outOfDate, api)
+			if diff := cmp.Diff([]string{"website-proxies-ipv4\np1 10.0.0.2 in south"}, slicesOf(t, api)); diff != "" {
+				t.Errorf("it writes what there is (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestSlicesOfAServiceThatIsGoneAreLeftToTheGarbageCollector(t *testing.T) {
 	api := newAPI(t, cutOver(website()), proxy(0))
 	look(t, api)
@@ -262,7 +305,7 @@ func TestSlicesOfAServiceThatIsGoneAreLeftToTheGarbageCollector(t *testing.T) {
 
 func TestWhichEventsLeadToWhichSplit(t *testing.T) {
 	api := newAPI(t, website(), proxy(0))
-	r := &Reconciler{Client: api, FieldOwner: "serin"}
+	r := &Reconciler{Client: api, Live: api, FieldOwner: "serin"}
 	want := []ctrl.Request{theSplit}
 	if got := r.splitsOfService(t.Context(), website()); len(got) > 0 {
 		t.Errorf("a Service in no split: %v", got)

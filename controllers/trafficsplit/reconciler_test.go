@@ -403,6 +403,36 @@ func TestWhatLooksLikeAnOrphanIsLookedUpPastTheCache(t *testing.T) {
 	}
 }
 
+// A backup has no owners: its Deployment of proxies may have gone before it adopted the ReplicaSet.
+func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
+	for name, end := range map[string]func(*world){
+		"it is deleted": func(w *world) { w.must(w.api.Delete(w.ctx(), w.split())) },
+		"it is gone":    func(w *world) { w.loseSplit("web") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.goLive()
+			rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web-1", UID: "set", Labels: map[string]string{traffic.LabelProxy: "web"}}}
+			w.create(rs)
+			w.must(w.api.Delete(w.ctx(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web"}}))
+			end(w)
+			w.settle()
+			w.endpoints()
+			w.settle()
+			if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs); !apierrors.IsNotFound(err) {
+				t.Fatalf("the ReplicaSet: error %v; %s", err, w.summary())
+			}
+			w.deploy() // its controller and the garbage collector
+			w.settle()
+			w.stopped()
+			w.settle()
+			if split := w.split(); split != nil || w.service("web").Spec.Selector[traffic.LabelProxy] != "" {
+				t.Errorf("it is left: %s", w.summary())
+			}
+		})
+	}
+}
+
 func TestTwoSplitsForOneService(t *testing.T) {
 	w := newWorld(t)
 	w.goLive()

@@ -12,11 +12,14 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/textlogger"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 )
 
 // operator is a manager with Serin's controllers in this process, under the
@@ -78,8 +81,18 @@ func (s *scene) managerOptions(log logr.Logger, byObject map[client.Object]cache
 	return cfg, ctrl.Options{
 		Logger: log, Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		NewClient:  boundedClient,
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	}
+}
+
+// boundedClient reads as the manager's program does: no longer than ten seconds.
+func boundedClient(config *rest.Config, options client.Options) (client.Client, error) {
+	c, err := client.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return bounds.NewClient(c, bounds.NewCaches(clock.RealClock{}, func(context.Context) error { return nil })), nil
 }
 
 // run has a manager run until the test ends or stop is called.

@@ -15,11 +15,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
@@ -84,11 +86,48 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 		}
 		state.Objects = append(state.Objects, object)
 	}
+	if withdrawn(target) && !begun {
+		left, err := r.abandoned(ctx, target.Split, state.Proxies)
+		if err != nil {
+			return traffic.State{}, err
+		}
+		state.Objects = append(state.Objects, left...)
+	}
 	if err := r.markUse(ctx, target.Split.Namespace, &state); err != nil {
 		return traffic.State{}, err
 	}
 	err = r.observeSurroundings(ctx, target, &state, begun)
 	return state, err
+}
+
+// withdrawn is true for a split that asks for no proxies, or for none any more.
+func withdrawn(target traffic.Target) bool {
+	return !target.Asked || !target.Split.DeletionTimestamp.IsZero()
+}
+
+// abandoned are the ReplicaSets that keep proxies up after their Deployment has gone. Such come from
+// a backup: restored without their owner, and the Deployment deleted before it adopted them.
+func (r *Router) abandoned(ctx context.Context, split *splitv1.TrafficSplit, proxies []traffic.Proxy) ([]traffic.Object, error) {
+	if !slices.ContainsFunc(proxies, func(p traffic.Proxy) bool { return !p.Terminating }) {
+		return nil, nil
+	}
+	var list appsv1.ReplicaSetList
+	err := r.client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingLabels{traffic.LabelProxy: split.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the ReplicaSets of the proxies: %w", err)
+	}
+	var objects []traffic.Object
+	for i := range list.Items {
+		rs := &list.Items[i]
+		if metav1.GetControllerOfNoCopy(rs) != nil || !rs.DeletionTimestamp.IsZero() {
+			continue
+		}
+		objects = append(objects, traffic.Object{
+			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion,
+			Condition: traffic.ObjectCurrent, Workload: true, Unwanted: true,
+		})
+	}
+	return objects, nil
 }
 
 // markUse marks what splits share, if there are proxies of any split in the namespace.

@@ -26,7 +26,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatch) {
+func testRouter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) (*Router, client.WithWatch) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, splitv1.AddToScheme} {
@@ -43,7 +43,7 @@ func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatc
 		}).
 		WithIndex(&discoveryv1.EndpointSlice{}, traffic.IndexEndpoints, func(o client.Object) []string {
 			return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
-		}).Build()
+		}).WithObjects(objects...).Build()
 	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test", Reports: said{}})
 	if err != nil {
 		t.Fatal(err)
@@ -264,6 +264,56 @@ func TestWhatSplitsShareIsInUseWhileThereAreProxies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A backup is restored without the owners of its objects: who finds their Deployment gone has to stop
+// the proxies by their ReplicaSet.
+func TestReplicaSetsThatNoDeploymentAdoptedGoWithTheSplit(t *testing.T) {
+	isNot := func(*appsv1.ReplicaSet) {}
+	for name, test := range map[string]struct {
+		asked, deployment, stopping bool
+		change                      func(*appsv1.ReplicaSet)
+		want                        bool
+	}{
+		"its Deployment is gone":       {change: isNot, want: true},
+		"the split is served":          {change: isNot, asked: true},
+		"its Deployment may adopt it":  {change: isNot, deployment: true},
+		"its pods stop":                {change: isNot, stopping: true},
+		"the garbage collector has it": {change: func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = ownedBy("web") }},
+		"it is being deleted": {change: func(rs *appsv1.ReplicaSet) {
+			rs.DeletionTimestamp, rs.Finalizers = new(metav1.Now()), []string{"test/held"}
+		}},
+		"it is of another split":        {change: func(rs *appsv1.ReplicaSet) { rs.Labels[traffic.LabelProxy] = "other" }},
+		"it is in another namespace":    {change: func(rs *appsv1.ReplicaSet) { rs.Namespace = "other" }},
+		"it is of the app, not proxies": {change: func(rs *appsv1.ReplicaSet) { delete(rs.Labels, traffic.LabelProxy) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "uid-set", Labels: map[string]string{traffic.LabelProxy: "web"}}}
+			test.change(rs)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1-a", Labels: map[string]string{traffic.LabelProxy: "web"}}}
+			if test.stopping {
+				pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"test/held"}
+			}
+			r, api := testRouter(t, interceptor.Funcs{}, rs, pod)
+			target := shopTarget()
+			target.Asked = test.asked
+			if test.deployment {
+				must(t, r.Apply(t.Context(), target, conditions(t, r, target)["Deployment"]))
+			}
+			found, is := conditions(t, r, target)["ReplicaSet"]
+			if is != test.want {
+				t.Fatalf("found %+v", found)
+			}
+			if is && (found.UID != rs.UID || found.ResourceVersion == "" || !found.Workload || found.Condition != traffic.ObjectCurrent) {
+				t.Errorf("found %+v", found)
+			}
+			must(t, api.Get(t.Context(), client.ObjectKeyFromObject(rs), rs))
+		})
+	}
+}
+
+func ownedBy(deployment string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment, UID: "uid-" + types.UID(deployment), Controller: new(true)}}
 }
 
 func TestAnObjectThatTheCacheDoesNotShowIsNotTaken(t *testing.T) {

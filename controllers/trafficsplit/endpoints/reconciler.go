@@ -76,7 +76,7 @@ func (r *Reconciler) Lead(ctx context.Context, service *corev1.Service, split st
 
 // bring writes only what the API server's own list of the pods asks for, and reads that after the
 // slices. Every replica of the operator is at this, and the one whose watch of the pods hangs
-// would otherwise put endpoints back that another has just taken out.
+// would otherwise put endpoints back that another has just removed.
 func (r *Reconciler) bring(ctx context.Context, service *corev1.Service, split string, create bool) error {
 	of := types.NamespacedName{Namespace: service.Namespace, Name: split}
 	existing, err := r.Slices(ctx, of, service.Name)

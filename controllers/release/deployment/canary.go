@@ -177,7 +177,9 @@ func removeOldPods(d *state.Draft, promoted *kit.ReplicaSet, old []*kit.ReplicaS
 		d.Do(state.SetPaused{Paused: true})
 	default:
 		for _, r := range old {
-			versions.Empty(&d.Draft, r)
+			if !ousts(&d.Snapshot, r) {
+				versions.Empty(&d.Draft, r)
+			}
 		}
 	}
 }

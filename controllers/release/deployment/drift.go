@@ -113,7 +113,7 @@ func repause(d *state.Draft, r *kit.ReplicaSet) {
 	switch {
 	case !paused(&d.Snapshot, true):
 		pause(d, true)
-	default:
+	case !ousts(&d.Snapshot, r):
 		versions.Empty(&d.Draft, r)
 	}
 }

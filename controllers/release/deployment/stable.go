@@ -86,18 +86,24 @@ func bringBack(d *state.Draft, held *kit.ReplicaSet) {
 }
 
 // emptyAdopted takes the pods of a version that the Deployment adopted beside stable, or says why it
-// keeps them. The controller of a Deployment, also of a paused one, removes the pods of all others as
-// soon as its own has all of them: both at the same time would leave none.
+// keeps them.
 func emptyAdopted(d *state.Draft, stable, r *kit.ReplicaSet) (kept string) {
-	n := d.Workload.Replicas
 	switch {
-	case r.Replicas == n && r.Desired == n && r.Available >= n:
+	case ousts(&d.Snapshot, r):
 		return fmt.Sprintf("Revision %s has all its pods, so the controller of Deployments removes those of revision %s.", r.Revision, stable.Revision)
 	case stable.Available == 0 && r.Available > 0 && d.Split.Presence == kit.Absent:
 		return fmt.Sprintf("Revision %s keeps its pods until one of revision %s answers.", r.Revision, stable.Revision)
 	}
 	versions.Empty(&d.Draft, r)
 	return ""
+}
+
+// ousts is true for the version of the template once it has all pods: the controller of a
+// Deployment, also of a paused one, then removes those of all others. To take its pods at the same
+// time would leave none.
+func ousts(s *state.Snapshot, r *kit.ReplicaSet) bool {
+	n := s.Workload.Replicas
+	return r.Current && r.Replicas == n && r.Desired == n && r.Available >= n
 }
 
 // currentOf is the Deployment's own ReplicaSet of its template.

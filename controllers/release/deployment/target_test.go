@@ -221,6 +221,52 @@ func TestWhatOthersDidToThePodsIsFound(t *testing.T) {
 	}
 }
 
+// The controller of a Deployment, also of a paused one, removes all other pods once the version of
+// the template has all of its own: who takes those at the same time leaves none.
+func TestTheVersionWhoseControllerRemovesAllOthersKeepsItsPods(t *testing.T) {
+	full := func(r *kit.ReplicaSet) {
+		r.Owner, r.Marked, r.Desired, r.Replicas, r.Existing, r.Available = kit.OwnerDeployment, false, 4, 4, 4, 4
+	}
+	for name, test := range map[string]struct {
+		change func(*state.Draft)
+		want   bool
+	}{
+		"it has all pods":                            {func(*state.Draft) {}, false},
+		"one is not up":                              {func(d *state.Draft) { d.ReplicaSets[1].Available = 3 }, true},
+		"it has a part":                              {func(d *state.Draft) { d.ReplicaSets[1].Replicas = 3 }, true},
+		"the Deployment was scaled":                  {func(d *state.Draft) { d.Workload.Replicas = 5 }, true},
+		"its controller has not seen that scale yet": {func(d *state.Draft) { d.ReplicaSets[1].Desired = 3 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rejected := promoting(func(d *state.Draft) {
+				full(&d.ReplicaSets[1])
+				d.Status.Canary, d.Status.Decision = nil, &v1alpha1.Decision{Action: v1alpha1.ActionRollBack, Revision: "v2"}
+				test.change(d)
+			})
+			Target{}.Act(rejected, phaseUnpaused)
+			if got := scaledToNone(rejected, "v2"); got != test.want {
+				t.Errorf("resumed on a rejected template: %v; it loses its pods: want %t", rejected.Actions, test.want)
+			}
+			promoted := promoting(func(d *state.Draft) {
+				full(&d.ReplicaSets[1])
+				test.change(d)
+			})
+			removeOldPods(promoted, &promoted.ReplicaSets[0], []*kit.ReplicaSet{&promoted.ReplicaSets[1]})
+			if got := scaledToNone(promoted, "v2"); got != test.want {
+				t.Errorf("after the promotion of the version before: %v; it loses its pods: want %t", promoted.Actions, test.want)
+			}
+		})
+	}
+}
+
+// scaledToNone is whether a version is to lose its pods.
+func scaledToNone(d *state.Draft, name string) bool {
+	return slices.ContainsFunc(d.Actions, func(a kit.Action) bool {
+		scale, is := a.(kit.ScaleReplicaSet)
+		return is && scale.Object.Name == name && scale.Replicas == 0
+	})
+}
+
 // A mesh that reads the TrafficSplit itself may send requests to the Services of the versions
 // for a while after it is gone.
 func TestTheServicesOfTheVersionsOutliveTheSplit(t *testing.T) {

@@ -37,7 +37,7 @@ type attempt struct {
 // fails: when that happens again, it fails as inconclusive.
 func play(t *testing.T, scenario func(*attempt)) {
 	t.Helper()
-	t.Parallel()
+	scenarios.await(t)
 	requireCluster(t)
 	first := runAttempt(t, scenario)
 	if !judgement.Inconclusive(first) {

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -17,7 +16,10 @@ import (
 
 // atOnce is how many scenarios run at the same time unless -parallel says otherwise: they
 // mostly wait.
-const atOnce = 3
+const atOnce = 4
+
+// scenarios are begun one after the other by their order.
+var scenarios *turns
 
 var (
 	soak = flag.Bool("soak", false, "run the scenarios with a high load, and with many more changes")
@@ -32,12 +34,15 @@ func TestMain(m *testing.M) {
 	// As in the demo's command: what the libraries would log shows in the conditions.
 	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard())
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
-		if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
-			panic(err)
+	parallel, slots := flag.Lookup("test.parallel"), atOnce
+	flag.Visit(func(f *flag.Flag) {
+		if f == parallel {
+			slots = f.Value.(flag.Getter).Get().(int) //nolint:forcetypeassert // as the package testing has it
 		}
+	})
+	scenarios = newTurns(slots, longestFirst)
+	if err := parallel.Value.Set("1000"); err != nil { // they take turns
+		panic(err)
 	}
 	code := m.Run()
 	if err := uninstall(context.Background()); err != nil {

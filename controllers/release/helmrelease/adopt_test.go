@@ -97,3 +97,22 @@ func TestEachStepOfAnAdoptionWaitsForTheOneBefore(t *testing.T) {
 		})
 	}
 }
+
+// Another actor un-pauses the Deployment and pauses it again before it has made a pod.
+func TestPodsThatAreHandedOverAfterAllAreNotCalledTheDeploymentsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.run(30)
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	o := w.before(handOverAny)
+	o.Workloads[0].Paused = false
+	interrupted := Decide(o).Status
+	if got := interrupted.Workloads[0].Rolled; got != rolledItself {
+		t.Fatalf("rolled: %q, want %q", got, rolledItself)
+	}
+	o.Workloads[0].Paused = true
+	o.CanaryRelease.Status = interrupted
+	canaryOf(&o).Owner = kit.OwnerDeployment
+	if got := Decide(o).Status.Workloads[0]; !got.HandedOver || got.Rolled != "" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -18,7 +18,7 @@ import (
 // mostly wait.
 const atOnce = 4
 
-// scenarios are begun one after the other by their order.
+// scenarios take turns.
 var scenarios *turns
 
 var (
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			slots = f.Value.(flag.Getter).Get().(int) //nolint:forcetypeassert // as the package testing has it
 		}
 	})
-	scenarios = newTurns(slots, longestFirst)
+	scenarios = newTurns(slots, sequence)
 	if err := parallel.Value.Set("1000"); err != nil { // they take turns
 		panic(err)
 	}

@@ -9,10 +9,11 @@ import (
 	"testing/synctest"
 )
 
-// longestFirst are the scenarios of the stage e2e in the order in which they begin. Those that read
-// the metrics of the chart as installed come before the one that has it take others.
-var longestFirst = []string{
-	"TestDemo", "TestTrafficMetrics", "TestCanaryRelease", "TestDelegatedCanaryRelease", "TestGatewayMetrics", "TestGateway", "TestTrafficSplit",
+// sequence is the order in which the scenarios of the stage e2e begin. First come the two that have
+// the metrics of the chart taken from a Prometheus for a while, one after the other, and last those
+// that need these metrics as installed.
+var sequence = []string{
+	"TestTrafficMetrics", "TestGatewayMetrics", "TestCanaryRelease", "TestGateway", "TestTrafficSplit", "TestDelegatedCanaryRelease", "TestDemo",
 }
 
 // turns are those of tests that run in parallel: the package testing would begin them in any order.
@@ -73,10 +74,10 @@ func (q *turns) end() {
 	q.changed.Broadcast()
 }
 
-func TestTheLongestScenariosBeginFirst(t *testing.T) {
+func TestScenariosBeginInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTurns(2, []string{"long", "middle"})
-		names := []string{"short", "other", "middle", "long"}
+		q := newTurns(2, []string{"first", "second"})
+		names := []string{"unknown", "another", "second", "first"}
 		for _, name := range names {
 			q.join(name)
 		}
@@ -87,7 +88,7 @@ func TestTheLongestScenariosBeginFirst(t *testing.T) {
 				began <- name
 			}()
 		}
-		for _, want := range [][]string{{"long", "middle"}, {"short"}, {"other"}} {
+		for _, want := range [][]string{{"first", "second"}, {"unknown"}, {"another"}} {
 			synctest.Wait()
 			var got []string
 			for len(began) > 0 {

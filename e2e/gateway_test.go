@@ -18,6 +18,7 @@ import (
 // that users see, and in the end the route is what its users wrote.
 func TestGateway(t *testing.T) {
 	play(t, func(a *attempt) {
+		requireCluster(a.T).metrics.scraped(a) // from proxies, which a gateway has none of
 		s := newGatewaySite(a, "serin-gateway", gateway.Host)
 		written := s.route()
 		shares := &shares{}

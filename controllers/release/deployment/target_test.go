@@ -255,6 +255,11 @@ func TestTheVersionWhoseControllerRemovesAllOthersKeepsItsPods(t *testing.T) {
 			if got := scaledToNone(promoted, "v2"); got != test.want {
 				t.Errorf("after the promotion of the version before: %v; it loses its pods: want %t", promoted.Actions, test.want)
 			}
+			promoted.Actions, promoted.ReplicaSets[1].Current = nil, false
+			removeOldPods(promoted, &promoted.ReplicaSets[0], []*kit.ReplicaSet{&promoted.ReplicaSets[1]})
+			if !scaledToNone(promoted, "v2") {
+				t.Errorf("a version that nothing is made of keeps its pods: %v", promoted.Actions)
+			}
 		})
 	}
 }

@@ -174,16 +174,17 @@ func (f *Feed) reconcile(ctx context.Context) (after time.Duration, err error) {
 	if err := f.Cluster.Cache.Get(ctx, f.Split, split); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
+	return f.want(ctx, split, false)
+}
+
+// want resolves the split, of the cache or live, and hands it to the agent when it differs from
+// before.
+func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit, live bool) (after time.Duration, err error) {
 	// Its backends go when the split does. But an agent that starts only now still
 	// has the traffic that comes until the Service is restored.
 	if !split.DeletionTimestamp.IsZero() && f.last != nil {
 		return 0, nil
 	}
-	return f.want(ctx, split)
-}
-
-// want resolves the split and hands it to the agent when it differs from before.
-func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after time.Duration, err error) {
 	services, err := f.services(ctx, split)
 	if err != nil {
 		return 0, err
@@ -193,10 +194,13 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after tim
 		return 0, err
 	}
 	known := resolve.Known{Services: services, Groups: groups, Proxied: true}
-	if lacks(known, split) {
-		if behind, err := f.behind(ctx, split); behind || err != nil {
-			return 0, err // the watch of the split looks again
+	if !live && lacks(known, split) {
+		// What a split no longer names may go, and its watch may be faster than that of the split.
+		now := &splitv1.TrafficSplit{}
+		if err := f.Cluster.Client.Get(ctx, f.Split, now); err != nil {
+			return 0, client.IgnoreNotFound(err)
 		}
+		return f.want(ctx, now, true)
 	}
 	after = resolve.Settle(split, services, f.Clock.Now())
 	resolved, problems := resolve.Split(split, known)
@@ -217,17 +221,6 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after tim
 func lacks(known resolve.Known, split *splitv1.TrafficSplit) bool {
 	return slices.ContainsFunc(resolve.ServiceNames(split), func(name string) bool { return known.Services[name] == nil }) ||
 		slices.ContainsFunc(resolve.GroupNames(split), func(name string) bool { return known.Groups[name] == nil })
-}
-
-// behind tells whether the API has the split otherwise than it was seen: gone, being deleted or of
-// another generation. A Service or HTTPRouteGroup goes after the split that named it has changed
-// or gone, but its watch may be the faster one.
-func (f *Feed) behind(ctx context.Context, seen *splitv1.TrafficSplit) (bool, error) {
-	now := &splitv1.TrafficSplit{}
-	if err := f.Cluster.Client.Get(ctx, f.Split, now); err != nil {
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	}
-	return now.UID != seen.UID || now.Generation != seen.Generation || now.DeletionTimestamp.IsZero() != seen.DeletionTimestamp.IsZero(), nil
 }
 
 // services are the Services of the namespace by name.

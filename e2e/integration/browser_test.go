@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -152,20 +153,23 @@ func (s *scene) serveDashboard(user string, args ...string) (address string, end
 // listen notes what must never happen in the page: an exception, a complaint of the browser (as of
 // its security policy), and a request to another host.
 func (t *tab) listen(event any) {
-	var wrong string
+	var wrong, refusal string
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
 		wrong = e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description
 	case *log.EventEntryAdded:
 		if e.Entry.Source != log.EntrySourceNetwork { // an answer that is an error is shown in the page
-			wrong = e.Entry.Text
+			refusal = e.Entry.Text
 		}
 	case *network.EventRequestWillBeSent:
 		wrong = "a request to " + e.Request.URL
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if wrong != "" && !t.hostile && !slices.ContainsFunc(t.allowed, func(origin string) bool { return strings.HasPrefix(wrong, "a request to "+origin+"/") }) {
+	if !t.hostile {
+		wrong = cmp.Or(wrong, refusal)
+	}
+	if wrong != "" && !slices.ContainsFunc(t.allowed, func(origin string) bool { return strings.HasPrefix(wrong, "a request to "+origin+"/") }) {
 		t.wrong = append(t.wrong, wrong)
 	}
 }

@@ -139,9 +139,11 @@ func keep(d *draft, w *Workload, weight int32) bool {
 
 // handedOver waits until the Deployment has the canary's pods and no others.
 func handedOver(d *draft, w *Workload, c *kit.ReplicaSet) bool {
-	// They are its pods now, also where it seemed for a moment that it makes its own.
 	st := workloadStatus(d, w.Name)
-	st.HandedOver, st.Rolled = true, ""
+	st.HandedOver = true
+	if c.Owner == kit.OwnerDeployment && c.Current {
+		st.Rolled = "" // also where it seemed for a moment that it makes its own
+	}
 	old := versions.Others(w.ReplicaSets, c)
 	switch {
 	case c.Owner != kit.OwnerDeployment:

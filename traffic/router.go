@@ -211,10 +211,14 @@ const (
 type Proxy struct {
 	// Name of the proxy's pod.
 	Name string
+	// Node that the pod is on; "" before it has one.
+	Node string
 	// Ready to take requests.
 	Ready bool
 	// Terminating proxies finish what they have and take nothing new.
 	Terminating bool
+	// StopsBy is when the grace period of one that is terminating ends.
+	StopsBy time.Time
 	// Unread is true while nothing was read of the proxy, nor failed to be read, since what
 	// it is to serve is what it is now.
 	Unread bool

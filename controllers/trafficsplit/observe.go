@@ -272,6 +272,10 @@ func (r *Reconciler) observeDirect(ctx context.Context, o *observation, services
 	if o.Root.Service == nil || !o.NeedsDirect() {
 		return nil
 	}
+	if o.Root.Service.Spec.Type == corev1.ServiceTypeExternalName || len(traffic.DeclaredSelector(o.Root.Service)) == 0 {
+		o.Direct = plan.Direct{Known: true, Unselected: true}
+		return nil
+	}
 	if n := readyBehind(o, services); n > 0 {
 		o.Direct = plan.Direct{Known: true, ReadyPods: n}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,39 +24,40 @@ import (
 
 // clearOrphans removes what is left of a split that is gone: when a user removed its
 // finalizer, or a Service was restored from a backup. First the Services that select its
-// proxies are restored, then its data plane is deleted.
-func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedName) error {
+// proxies are restored, then its data plane is deleted. It returns when to look again if nothing
+// changes.
+func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedName) (again time.Duration, err error) {
 	var services corev1.ServiceList
-	err := r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexHolder: split.Name})
+	err = r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexHolder: split.Name})
 	if err != nil {
-		return fmt.Errorf("list the Services that it leads: %w", err)
+		return 0, fmt.Errorf("list the Services that it leads: %w", err)
 	}
-	patched, made, err := r.orphans(ctx, split)
+	patched, made, again, err := r.orphans(ctx, split)
 	if err != nil || len(services.Items)+len(patched)+len(made) == 0 {
-		return err
+		return again, err
 	}
 	if err := r.Live.Get(ctx, split, &splitv1.TrafficSplit{}); !apierrors.IsNotFound(err) {
-		return err // there is such a split, and the cache will show it, or it is not known
+		return 0, err // there is such a split, and the cache will show it, or it is not known
 	}
 	for _, o := range patched {
 		if err := o.router.Restore(ctx, o.target, o.Object); err != nil {
-			return fmt.Errorf("restore %s %q: %w", o.Kind, o.Name, err)
+			return 0, fmt.Errorf("restore %s %q: %w", o.Kind, o.Name, err)
 		}
 		logOrphan(ctx, split, plan.Restore{Write: orphan(o.Object)})
 	}
 	for i := range services.Items {
 		if err := r.restoreRoot(ctx, &services.Items[i], traffic.Pin{}); err != nil {
-			return err
+			return 0, err
 		}
 		logOrphan(ctx, split, plan.RestoreRoot{Write: orphan(traffic.Object{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"), Name: services.Items[i].Name})})
 	}
 	for _, object := range made {
 		if err := r.remove(ctx, split.Namespace, object); err != nil {
-			return err
+			return 0, err
 		}
 		logOrphan(ctx, split, plan.Delete{Write: orphan(object)})
 	}
-	return nil
+	return again, nil
 }
 
 func orphan(object traffic.Object) plan.Write {
@@ -74,18 +76,21 @@ type patchedObject struct {
 }
 
 // orphans are the objects of every router for a split: those that were patched, and
-// those that were made, what runs the proxies first.
-func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (patched []patchedObject, made []traffic.Object, err error) {
+// those that were made, what runs the proxies first. Again is when proxies that stop are waited for
+// no longer.
+func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (patched []patchedObject, made []traffic.Object, again time.Duration, err error) {
 	gone := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
 	target := traffic.Target{Split: gone}
 	for _, router := range r.Options.Routers {
 		state, err := r.lookAt(ctx, router, target)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, 0, err
 		}
+		wait, until := plan.Stopping(state.Proxies, r.Options.Clock.Now())
+		again = max(again, until) // one router has proxies
 		for _, o := range slices.Backward(state.Objects) {
 			switch {
-			case (o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend) && len(state.Proxies) > 0: // what goes last of the proxies brings the next look
+			case (o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend) && wait != "": // what goes last of the proxies brings the next look
 			case o.Changed:
 				patched = append(patched, patchedObject{o, router, target})
 			case o.Shared && (o.InUse || r.isDeleted(split.Namespace, o)): // what goes last of those that use it brings the next look
@@ -95,5 +100,5 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 		}
 	}
 	draining, err := r.draining(ctx, gone)
-	return patched, append(made, draining...), err
+	return patched, append(made, draining...), again, err
 }

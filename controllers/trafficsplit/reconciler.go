@@ -66,7 +66,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if o == nil {
 		r.forget(req.NamespacedName)
-		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
+		again, err := r.clearOrphans(ctx, req.NamespacedName)
+		return settle(ctx, ctrl.Result{RequeueAfter: again}, err)
 	}
 	_, deciding := tracing.Start(ctx, "decide")
 	decision := plan.Decide(o.Observation)
@@ -126,10 +127,10 @@ func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, er
 	return result, err
 }
 
-// final is true for an error that repeats until a user changes something, and so
-// belongs in the status.
+// final is true for an error that may repeat until a user changes something, such as a webhook that
+// does not answer, and so belongs in the status.
 func final(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || fieldConflict(err)
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err) || fieldConflict(err)
 }
 
 // fieldConflict is true when another manager owns an object that is to be made, which

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -428,6 +429,79 @@ func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
 			w.settle()
 			if split := w.split(); split != nil || w.service("web").Spec.Selector[traffic.LabelProxy] != "" {
 				t.Errorf("it is left: %s", w.summary())
+			}
+		})
+	}
+}
+
+func TestProxiesThatLostTheirDeploymentGetAnotherWhileTheySplit(t *testing.T) {
+	w := newWorld(t)
+	w.goLive()
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web-1", UID: "set", Labels: map[string]string{traffic.LabelProxy: "web"}}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web"}}
+	w.create(rs)
+	w.must(w.api.Delete(w.ctx(), deployment))
+	w.settle()
+	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs))
+	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(deployment), deployment))
+	if c := programmed(w); c.Status != metav1.ConditionTrue {
+		t.Errorf("Programmed: %+v", c)
+	}
+}
+
+// Kubernetes makes no endpoints for a Service without a selector: there is nothing to wait for.
+func TestASplitEndsAlsoWhereItsServiceSelectsNoPodsAnyMore(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"its owner removed the selector": func(s *corev1.Service) { s.Spec.Selector = map[string]string{traffic.LabelProxy: "web"} },
+		"all of it is removed":           func(s *corev1.Service) { s.Spec.Selector = nil },
+		"it leads to another host now": func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.goLive()
+			root := w.service("web")
+			change(root)
+			w.must(w.api.Update(w.ctx(), root))
+			w.must(w.api.Delete(w.ctx(), w.split()))
+			for range 3 {
+				w.settle()
+				w.endpoints()
+				w.deploy()
+				w.stopped()
+			}
+			w.settle()
+			if w.split() != nil {
+				t.Errorf("it is left: %s", w.summary())
+			}
+		})
+	}
+}
+
+// A pod on a node that is gone stays until an administrator deletes it.
+func TestAProxyOnANodeThatIsGoneDoesNotHoldTheEndOfASplit(t *testing.T) {
+	for name, end := range map[string]func(*world){
+		"it is deleted": func(w *world) { w.must(w.api.Delete(w.ctx(), w.split())) },
+		"it is gone":    func(w *world) { w.loseSplit("web") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.goLive()
+			end(w)
+			w.settle()
+			w.endpoints()
+			w.settle()
+			w.deploy() // its pods are to stop
+			for _, pod := range w.proxies() {
+				pod.Status.Conditions[0].Status = corev1.ConditionFalse
+				w.must(w.api.Status().Update(w.ctx(), &pod))
+			}
+			w.settle()
+			var left discoveryv1.EndpointSliceList
+			w.must(w.api.List(w.ctx(), &left, client.MatchingLabels{traffic.LabelProxy: "web"}))
+			if split := w.split(); split != nil || len(left.Items) > 0 || len(w.proxies()) == 0 {
+				t.Errorf("%d slices are left; %s", len(left.Items), w.summary())
 			}
 		})
 	}

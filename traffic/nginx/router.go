@@ -86,7 +86,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 		}
 		state.Objects = append(state.Objects, object)
 	}
-	if withdrawn(target) && !begun {
+	if !begun {
 		left, err := r.abandoned(ctx, target.Split, state.Proxies)
 		if err != nil {
 			return traffic.State{}, err
@@ -100,19 +100,16 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 	return state, err
 }
 
-// withdrawn is true for a split that asks for no proxies, or for none any more.
-func withdrawn(target traffic.Target) bool {
-	return !target.Asked || !target.Split.DeletionTimestamp.IsZero()
-}
-
 // abandoned are the ReplicaSets that keep proxies up after their Deployment has gone. Such come from
-// a backup: restored without their owner, and the Deployment deleted before it adopted them.
+// a backup: restored without their owner, and the Deployment deleted before it adopted them. What
+// is served again gets a Deployment that adopts them. The cache holds ReplicaSets of which only a
+// copy is one.
 func (r *Router) abandoned(ctx context.Context, split *splitv1.TrafficSplit, proxies []traffic.Proxy) ([]traffic.Object, error) {
 	if !slices.ContainsFunc(proxies, func(p traffic.Proxy) bool { return !p.Terminating }) {
 		return nil, nil
 	}
 	var list appsv1.ReplicaSetList
-	err := r.client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingLabels{traffic.LabelProxy: split.Name}, client.UnsafeDisableDeepCopy)
+	err := r.client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingLabels{traffic.LabelProxy: split.Name})
 	if err != nil {
 		return nil, fmt.Errorf("list the ReplicaSets of the proxies: %w", err)
 	}
@@ -124,7 +121,7 @@ func (r *Router) abandoned(ctx context.Context, split *splitv1.TrafficSplit, pro
 		}
 		objects = append(objects, traffic.Object{
 			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion,
-			Condition: traffic.ObjectCurrent, Workload: true, Unwanted: true,
+			Condition: traffic.ObjectCurrent, Workload: true,
 		})
 	}
 	return objects, nil
@@ -322,8 +319,11 @@ func ended(pod *corev1.Pod) bool {
 // proxyOf describes a pod.
 func proxyOf(pod *corev1.Pod, reading traffic.Reading) traffic.Proxy {
 	proxy := traffic.Proxy{
-		Name: pod.Name, Terminating: !pod.DeletionTimestamp.IsZero(), Unread: !reading.Done,
+		Name: pod.Name, Node: pod.Spec.NodeName, Terminating: !pod.DeletionTimestamp.IsZero(), Unread: !reading.Done,
 		Generation: reading.Serves.Generation, Configuration: reading.Serves.Configuration, Message: reading.Message,
+	}
+	if proxy.Terminating {
+		proxy.StopsBy = pod.DeletionTimestamp.Time
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -271,12 +272,11 @@ func TestWhatSplitsShareIsInUseWhileThereAreProxies(t *testing.T) {
 func TestReplicaSetsThatNoDeploymentAdoptedGoWithTheSplit(t *testing.T) {
 	isNot := func(*appsv1.ReplicaSet) {}
 	for name, test := range map[string]struct {
-		asked, deployment, stopping bool
-		change                      func(*appsv1.ReplicaSet)
-		want                        bool
+		deployment, stopping bool
+		change               func(*appsv1.ReplicaSet)
+		want                 bool
 	}{
 		"its Deployment is gone":       {change: isNot, want: true},
-		"the split is served":          {change: isNot, asked: true},
 		"its Deployment may adopt it":  {change: isNot, deployment: true},
 		"its pods stop":                {change: isNot, stopping: true},
 		"the garbage collector has it": {change: func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = ownedBy("web") }},
@@ -294,9 +294,13 @@ func TestReplicaSetsThatNoDeploymentAdoptedGoWithTheSplit(t *testing.T) {
 			if test.stopping {
 				pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"test/held"}
 			}
-			r, api := testRouter(t, interceptor.Funcs{}, rs, pod)
+			r, api := testRouter(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if _, is := list.(*appsv1.ReplicaSetList); is && (&client.ListOptions{}).ApplyOptions(opts).UnsafeDisableDeepCopy != nil {
+					t.Error("what is in the cache of ReplicaSets is none")
+				}
+				return c.List(ctx, list, opts...)
+			}}, rs, pod)
 			target := shopTarget()
-			target.Asked = test.asked
 			if test.deployment {
 				must(t, r.Apply(t.Context(), target, conditions(t, r, target)["Deployment"]))
 			}
@@ -356,7 +360,7 @@ func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
 	add := func(name string, phase corev1.PodPhase, ready corev1.ConditionStatus, labels map[string]string) {
 		t.Helper()
 		labels[traffic.LabelProxy] = "web"
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Labels: labels}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Labels: labels}, Spec: corev1.PodSpec{NodeName: "n1"}}
 		must(t, api.Create(t.Context(), pod))
 		pod.Status = corev1.PodStatus{PodIP: "10.0.0.1", Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
 		must(t, api.Status().Update(t.Context(), pod))
@@ -366,9 +370,14 @@ func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
 	add("p3", corev1.PodFailed, corev1.ConditionFalse, map[string]string{"app": "web", "tier": "front"})
 	state, err := r.Observe(t.Context(), target)
 	must(t, err)
-	want := []traffic.Proxy{{Name: "p1", Ready: true, Generation: 2, Configuration: digest}, {Name: "p2"}}
+	want := []traffic.Proxy{{Name: "p1", Node: "n1", Ready: true, Generation: 2, Configuration: digest}, {Name: "p2", Node: "n1"}}
 	if len(state.Proxies) != 2 || state.Proxies[0] != want[0] || state.Proxies[1] != want[1] {
 		t.Errorf("proxies: %+v, want %+v", state.Proxies, want)
+	}
+	stops := metav1.NewTime(time.Unix(1e9, 0))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p4", DeletionTimestamp: &stops}}
+	if p := proxyOf(pod, traffic.Reading{}); !p.Terminating || !p.StopsBy.Equal(stops.Time) {
+		t.Errorf("one that is being deleted: %+v", p)
 	}
 }
 

@@ -29,7 +29,7 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 		return err
 	}
 	listeners, unknown := conf.Listeners(target.Resolved) // Check says why
-	if withdrawn(target) || target.Root == nil || unknown != nil {
+	if !target.Asked || !target.Split.DeletionTimestamp.IsZero() || target.Root == nil || unknown != nil {
 		r.apps.forget(key)
 		keepPolicies(state, target, made)
 		return nil

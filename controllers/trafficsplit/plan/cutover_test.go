@@ -94,6 +94,7 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[1].Condition, o.DataPlane.Proxies = traffic.ObjectAbsent, o.DataPlane.Proxies[:1]
 			},
+			again: 5 * time.Second,
 		},
 		"pods that answer datagrams stay for the whole time": {
 			from: live(), edit: func(o *plan.Observation) {

@@ -728,3 +728,32 @@ func TestRival(t *testing.T) {
 		})
 	}
 }
+
+func TestAProxyThatItsNodeDoesNotEndIsNotWaitedForWithoutEnd(t *testing.T) {
+	const finish = "the proxies finish their requests"
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	proxy := func(stopsIn time.Duration) traffic.Proxy {
+		return traffic.Proxy{Name: "p1", Node: "n1", Terminating: true, StopsBy: now.Add(stopsIn)}
+	}
+	ready := proxy(-time.Hour)
+	ready.Ready = true
+	for name, test := range map[string]struct {
+		proxies []traffic.Proxy
+		wait    string
+		again   time.Duration
+	}{
+		"none is left":                         {},
+		"it is not told to stop":               {[]traffic.Proxy{{Name: "p1"}}, finish, 5 * time.Second},
+		"it has time":                          {[]traffic.Proxy{proxy(90 * time.Second)}, finish, 90 * time.Second},
+		"its time is over":                     {[]traffic.Proxy{proxy(0)}, `proxy "p1" was to stop by 12:00:00 UTC, and node "n1" does not say that it has; it is not waited for after 12:01:00 UTC`, time.Minute},
+		"its time has long been over":          {[]traffic.Proxy{proxy(-59 * time.Second)}, `proxy "p1" was to stop by 11:59:01 UTC, and node "n1" does not say that it has; it is not waited for after 12:00:01 UTC`, time.Second},
+		"it is not waited for any more":        {proxies: []traffic.Proxy{proxy(-time.Minute)}},
+		"it answers after its time":            {proxies: []traffic.Proxy{ready}, wait: finish},
+		"another one has time":                 {[]traffic.Proxy{proxy(-time.Minute), proxy(time.Second)}, finish, time.Second},
+		"the first that is over is looked for": {[]traffic.Proxy{proxy(30 * time.Second), proxy(10 * time.Second)}, finish, 10 * time.Second},
+	} {
+		if wait, again := plan.Stopping(test.proxies, now); wait != test.wait || again != test.again {
+			t.Errorf("%s: it waits for %q, and looks again after %s", name, wait, again)
+		}
+	}
+}

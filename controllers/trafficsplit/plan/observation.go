@@ -123,4 +123,6 @@ type Direct struct {
 	Known bool
 	// ReadyPods is the number of pods that are ready.
 	ReadyPods int
+	// Unselected is true for a Service whose owner selects no pods: there will be none.
+	Unselected bool
 }

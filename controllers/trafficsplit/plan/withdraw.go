@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -27,8 +28,9 @@ func withdraw(o Observation) Decision {
 		return d
 	}
 	d.Report.Backends, d.Report.Mirror = nil, nil // none is live any more
-	if wait := dismantle(o, &d); wait != "" {
+	if wait, again := dismantle(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
+		d.After = again
 		return d
 	}
 	d.Report = nil // what there is to say without a data plane, the next pass says
@@ -68,7 +70,7 @@ func restoreRoot(o Observation, d *Decision) (wait string, again time.Duration) 
 	if o.proxied() && !o.Direct.Known {
 		return "the pods behind the root Service could not be read", 0
 	}
-	if o.proxied() && o.Direct.ReadyPods == 0 && o.through() > 0 && o.backendsReady() > 0 {
+	if o.proxied() && o.Direct.ReadyPods == 0 && !o.Direct.Unselected && o.through() > 0 && o.backendsReady() > 0 {
 		return fmt.Sprintf("traffic still goes through the proxies, since the selector of Service %q selects no ready pod without them; "+
 			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
 	}
@@ -87,8 +89,9 @@ func (o Observation) backendsReady() int32 {
 }
 
 // dismantle deletes the data plane: first what runs the proxies and what keeps them
-// from being evicted, and the rest when they are gone. It returns what it waits for.
-func dismantle(o Observation, d *Decision) (wait string) {
+// from being evicted, and the rest when they are gone. It returns what it waits for, and when to
+// look again if nothing changes.
+func dismantle(o Observation, d *Decision) (wait string, again time.Duration) {
 	var workload, others []traffic.Object
 	for _, object := range o.DataPlane.Objects {
 		switch {
@@ -104,16 +107,48 @@ func dismantle(o Observation, d *Decision) (wait string) {
 	if len(workload) > 0 {
 		slices.Reverse(workload) // so that the budget goes before the pods that it counts
 		d.Actions = append(d.Actions, deleteAll(workload, "traffic no longer passes the proxies")...)
-		return "the proxies are being stopped"
+		return "the proxies are being stopped", 0
 	}
-	if n := len(o.DataPlane.Proxies); n > 0 {
-		return "the proxies finish their requests"
+	if wait, again := Stopping(o.DataPlane.Proxies, o.Now); wait != "" {
+		return wait, again
 	}
 	if len(others) > 0 {
 		d.Actions = append(d.Actions, deleteAll(others, "no proxy is left")...)
-		return "the proxies' objects are being deleted"
+		return "the proxies' objects are being deleted", 0
 	}
-	return ""
+	return "", 0
+}
+
+// lostAfter is how long after its grace period a pod may take to go. The kubelet ends it within
+// seconds, where there is one.
+const lostAfter = time.Minute
+
+// Stopping is what the end of the proxies waits for, and when to look again if nothing changes;
+// nothing when none is left. A proxy whose node does not end it is not waited for: without a node
+// that answers, its pod stays until an administrator deletes it, and no request reaches it.
+func Stopping(proxies []traffic.Proxy, now time.Time) (wait string, again time.Duration) {
+	for _, p := range proxies {
+		stop, look := p.StopsBy, p.StopsBy.Add(lostAfter)
+		switch {
+		case !p.Terminating: // what is to stop it may be what no watch reports
+			wait, look = cmp.Or(wait, "the proxies finish their requests"), now.Add(blockedRecheck)
+		case p.Ready:
+			wait = cmp.Or(wait, "the proxies finish their requests")
+			continue
+		case !now.Before(look):
+			continue
+		case now.Before(stop):
+			look = stop
+			wait = cmp.Or(wait, "the proxies finish their requests")
+		default:
+			wait = fmt.Sprintf("proxy %q was to stop by %s, and node %q does not say that it has; it is not waited for after %s",
+				p.Name, stop.UTC().Format(time.TimeOnly+" UTC"), p.Node, look.UTC().Format(time.TimeOnly+" UTC"))
+		}
+		if left := look.Sub(now); again == 0 || left < again {
+			again = left
+		}
+	}
+	return wait, again
 }
 
 // deleteAll deletes in the reverse of the order in which the objects were made.

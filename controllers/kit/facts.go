@@ -111,6 +111,15 @@ type Split struct {
 	Waiting string
 }
 
+// Leaving is what the router waits for before a split that is being deleted is gone, as the end of a
+// sentence; "" when it does not say.
+func (s *Split) Leaving() string {
+	if s.Presence != Present || !s.Deleting || s.Waiting == "" {
+		return ""
+	}
+	return ": " + s.Waiting
+}
+
 // Why says why the present spec is not programmed yet.
 func (s *Split) Why() string {
 	switch {

@@ -20,7 +20,7 @@ import (
 //	a backend Service edited or deleted         | Preparing  | made again (upkeep, repair)
 //	mark or controller of the canary            | Reclaiming | restored
 //	canary deleted                              | Failed     | rolled back
-//	Deployment un-paused on a rejected template | Unpaused   | paused, and its pods removed
+//	Deployment un-paused on a rejected template | Unpaused   | paused, and its pods removed until it has all
 //	Deployment un-paused during a release       | Unguarded  | rolled out in full, said so
 //	Deployment scaled from zero                 | Stale      | the stale version is scaled down
 
@@ -107,7 +107,7 @@ func templateRejected(s *state.Snapshot) bool {
 
 // repause pauses a Deployment again that another actor un-paused on a rejected template: a
 // rollback sticks. A version that is rolled out in full already stays, since
-// its old pods are gone.
+// its old pods are gone, or about to go.
 func repause(d *state.Draft, r *kit.ReplicaSet) {
 	d.Wait(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; another actor resumed the Deployment on it, and Serin pauses it again.", d.Status.Decision.Revision)
 	switch {

@@ -228,7 +228,7 @@ func leavesRouter(s *state.Snapshot) bool {
 }
 
 func leaveRouter(d *state.Draft) {
-	d.Wait(v1alpha1.ReasonCleaningUp, "The router has changed to none: returning the traffic to the Service %q first.", d.Rollout.Spec.Service)
+	d.Wait(v1alpha1.ReasonCleaningUp, "The router has changed to none: returning the traffic to the Service %q first%s.", d.Rollout.Spec.Service, d.Split.Leaving())
 	routing.RemoveSplit(d)
 }
 

@@ -159,7 +159,7 @@ func dropServices(d *draft, keep func(*Service) bool) bool {
 func dropSplit(d *draft, s *Service) (gone bool) {
 	gone = versions.DropSplit(&d.Draft, &s.Split.Split, s.Name)
 	if !gone {
-		d.Wait(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %s.", s.Name)
+		d.Wait(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %s%s.", s.Name, s.Split.Leaving())
 	}
 	return gone
 }

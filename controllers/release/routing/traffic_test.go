@@ -137,3 +137,24 @@ func TestAGradualRollbackNeverRaisesAWeight(t *testing.T) {
 		}
 	}
 }
+
+// A user who waits for the end of a release sees at the Rollout what keeps its TrafficSplit.
+func TestTheWayBackSaysWhatTheTrafficSplitWaitsFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*kit.Split)
+		want   string
+	}{
+		"it is not deleted yet":     {func(*kit.Split) {}, `Returning the traffic to the Service "web".`},
+		"it does not say":           {func(s *kit.Split) { s.Deleting = true }, `Returning the traffic to the Service "web".`},
+		"it waits for what comes":   {func(s *kit.Split) { s.Waiting = "not live yet" }, `Returning the traffic to the Service "web".`},
+		"it says what it waits for": {func(s *kit.Split) { s.Deleting, s.Waiting = true, "a proxy does not stop" }, `Returning the traffic to the Service "web": a proxy does not stop.`},
+	} {
+		d := atStep(func(d *state.Draft) {
+			d.Rollout.Spec.Service = "web"
+			test.change(&d.Split.Split)
+		})
+		if done := CleanUp(d); done || d.State.Message != test.want {
+			t.Errorf("%s: it is done: %t, and says %q, want %q", name, done, d.State.Message, test.want)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func RemoveSplit(d *state.Draft) (gone bool) { return versions.DropSplit(&d.Draf
 func CleanUp(d *state.Draft) (done bool) {
 	d.Status.Step, d.Leaving = nil, true
 	if !RemoveSplit(d) {
-		d.Wait(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q.", d.Rollout.Spec.Service)
+		d.Wait(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q%s.", d.Rollout.Spec.Service, d.Split.Leaving())
 		return false
 	}
 	if m := d.Maker; m != nil && !m.RemoveBackends(d) {

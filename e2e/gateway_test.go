@@ -18,7 +18,6 @@ import (
 // that users see, and in the end the route is what its users wrote.
 func TestGateway(t *testing.T) {
 	play(t, func(a *attempt) {
-		requireCluster(a.T).metrics.scraped(a) // from proxies, which a gateway has none of
 		s := newGatewaySite(a, "serin-gateway", gateway.Host)
 		written := s.route()
 		shares := &shares{}
@@ -27,7 +26,9 @@ func TestGateway(t *testing.T) {
 		s.follow(shares, v1alpha1.ReasonStable)
 		s.requireRoute(written)
 
-		// Nothing measures v3, and an inconclusive step is held: it waits until the status says so.
+		// Nothing measures v3, as the chart is installed, and an inconclusive step is held: it waits
+		// until the status says so.
+		s.metrics.scraped(a)
 		s.kubectl("patch", "rollout", siteName, "--type=merge", "-p", `{"spec":{"analysis":{"onInconclusive":"Hold"}}}`)
 		s.setImage("v3", "v2")
 		s.follow(shares, v1alpha1.ReasonWaitingForEvidence)

@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 )
 
-// sequence is the order in which the scenarios of the stage e2e begin. First come those that need the
-// metrics of the chart as installed. The two that have them taken from a Prometheus for a while do
-// so one after the other, when those have ended.
+// sequence is the order in which the scenarios of the stage e2e begin. First come the two that have
+// the metrics of the chart taken from a Prometheus for a while, one after the other, and last those
+// that need these metrics as installed.
 var sequence = []string{
-	"TestDemo", "TestDelegatedCanaryRelease", "TestCanaryRelease", "TestGateway", "TestGatewayMetrics", "TestTrafficMetrics", "TestTrafficSplit",
+	"TestTrafficMetrics", "TestGatewayMetrics", "TestCanaryRelease", "TestTrafficSplit", "TestGateway", "TestDelegatedCanaryRelease", "TestDemo",
 }
 
 // turns are those of tests that run in parallel: the package testing would begin them in any order.

@@ -430,6 +430,10 @@ func TestDecide(t *testing.T) {
 			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods = 0 },
 			programmed: "False Pending", message: "selects no ready pod",
 		},
+		"a Service that selects no pods by itself is restored": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Direct = plan.Direct{Known: true, Unselected: true} },
+			actions: "RestoreRoot web", programmed: "False Pending",
+		},
 		"deleted, and no pod is alive: there is nothing to protect": {
 			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods, o.BackendEndpoints = 0, nil },
 			actions: "RestoreRoot web", programmed: "False Pending",

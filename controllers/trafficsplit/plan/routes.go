@@ -269,11 +269,12 @@ func waitingForPin(o Observation) (Condition, bool) {
 // taken is narrowed as what a backend takes.
 func (o Observation) taken() string { return "the " + strings.TrimPrefix(o.narrowed(), "all ") }
 
-// confirmedSince is since when the routes ask for what they ask for now.
+// confirmedSince is since when the routes ask for what they ask for now. A time that is still to come
+// is of another clock.
 func (o Observation) confirmedSince() *splitv1.ConfirmedStatus {
 	configuration := o.configuration()
 	for _, c := range []*splitv1.ConfirmedStatus{o.Confirmed, o.Split.Status.Confirmed} {
-		if c != nil && c.Configuration == configuration {
+		if c != nil && c.Configuration == configuration && !c.Since.After(o.Now) {
 			return c
 		}
 	}

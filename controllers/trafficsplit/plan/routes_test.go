@@ -272,6 +272,18 @@ func at(o plan.Observation, now time.Time) plan.Observation {
 	return o
 }
 
+func TestRoutesSettleAlsoByAClockThatWentBack(t *testing.T) {
+	o := confirmedAt(noon.Add(time.Hour))
+	d := decide(o)
+	if d.After != settle || !d.Report.Confirmed.Since.Time.Equal(noon) {
+		t.Fatalf("it looks again after %s, since %s", d.After, d.Report.Confirmed.Since)
+	}
+	o.Split.Status.Confirmed, o.Now = d.Report.Confirmed, noon.Add(settle)
+	if d = decide(o); d.Report.Programmed.Status != metav1.ConditionTrue {
+		t.Errorf("Programmed: %+v", d.Report.Programmed)
+	}
+}
+
 func TestARestoredRouteSettlesWhateverWasInEffectBefore(t *testing.T) {
 	o := deleted()
 	o.Split.Status = splitv1.TrafficSplitStatus{}

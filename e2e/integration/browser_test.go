@@ -4,7 +4,6 @@ package integration
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -76,7 +75,7 @@ type tab struct {
 
 	mu      sync.Mutex
 	allowed []string // origins
-	hostile bool     // it shows a page that tries what browsers refuse, and they say so at some time
+	hostile bool     // it shows a page that tries what browsers refuse, and they say so in many ways and at any time
 	wrong   []string
 }
 
@@ -153,23 +152,20 @@ func (s *scene) serveDashboard(user string, args ...string) (address string, end
 // listen notes what must never happen in the page: an exception, a complaint of the browser (as of
 // its security policy), and a request to another host.
 func (t *tab) listen(event any) {
-	var wrong, refusal string
+	var wrong string
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
 		wrong = e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description
 	case *log.EventEntryAdded:
 		if e.Entry.Source != log.EntrySourceNetwork { // an answer that is an error is shown in the page
-			refusal = e.Entry.Text
+			wrong = e.Entry.Text
 		}
 	case *network.EventRequestWillBeSent:
 		wrong = "a request to " + e.Request.URL
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.hostile {
-		wrong = cmp.Or(wrong, refusal)
-	}
-	if wrong != "" && !slices.ContainsFunc(t.allowed, func(origin string) bool { return strings.HasPrefix(wrong, "a request to "+origin+"/") }) {
+	if wrong != "" && !t.hostile && !slices.ContainsFunc(t.allowed, func(origin string) bool { return strings.HasPrefix(wrong, "a request to "+origin+"/") }) {
 		t.wrong = append(t.wrong, wrong)
 	}
 }

@@ -157,12 +157,12 @@ func cutOver(o Observation) []kit.Action {
 // ready is true when the root Service is to be cut over, and the proxies could carry its traffic.
 func (o Observation) ready() bool {
 	return !o.proxied() && len(o.Resolved.Ports) > 0 && o.behind() == 0 && o.confirmed() >= max(1, o.DataPlane.WantedProxies) &&
-		len(obstacles(o)) == 0 && !o.unmade()
+		len(obstacles(o)) == 0 && !unmade(o)
 }
 
 // unmade is true while the proxies have no Deployment: those that are there go with the one that was
 // deleted, as that of an earlier split of the name.
-func (o Observation) unmade() bool {
+func unmade(o Observation) bool {
 	return slices.ContainsFunc(o.DataPlane.Objects, func(object traffic.Object) bool {
 		return object.Workload && object.Condition == traffic.ObjectAbsent
 	})

@@ -23,7 +23,7 @@ const drainTime = 10 * time.Second
 // their sessions, and get no new ones.
 func drain(o Observation, d Decision) Decision {
 	at := slices.IndexFunc(d.Actions, is[CutOver])
-	if at >= 0 && o.datagrams() && len(o.Draining) == 0 {
+	if at >= 0 && datagrams(o) && len(o.Draining) == 0 {
 		d.Actions = slices.Insert(d.Actions, at, kit.Action(Drain{Write{serviceObject(o.Root.Service), "its pods still answer requests that they have received"}}))
 	}
 	back := slices.IndexFunc(d.Actions, func(a kit.Action) bool { return is[RestoreRoot](a) || is[kit.RemoveFinalizer](a) })
@@ -47,6 +47,6 @@ func is[A kit.Action](a kit.Action) bool {
 }
 
 // datagrams reports whether a port of the root Service is one of UDP.
-func (o Observation) datagrams() bool {
+func datagrams(o Observation) bool {
 	return slices.ContainsFunc(o.Resolved.Ports, func(p traffic.Port) bool { return p.Protocol == traffic.ProtocolUDP })
 }

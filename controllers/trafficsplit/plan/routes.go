@@ -81,7 +81,7 @@ func (o Observation) awaitsEndpoints() (service string, left time.Duration) {
 		return "", 0
 	}
 	for _, b := range o.Split.Spec.Backends {
-		if o.Resolved.Weight(b.Service) == 0 || o.hadRequests(b.Service) {
+		if o.Resolved.Weight(b.Service) == 0 || hadRequests(o, b.Service) {
 			continue
 		}
 		if o.BackendEndpoints[b.Service] == 0 {
@@ -95,7 +95,7 @@ func (o Observation) awaitsEndpoints() (service string, left time.Duration) {
 }
 
 // hadRequests is true for a backend that has a live weight.
-func (o Observation) hadRequests(service string) bool {
+func hadRequests(o Observation, service string) bool {
 	return slices.ContainsFunc(o.Split.Status.Backends, func(b splitv1.BackendStatus) bool { return b.Service == service && b.Weight > 0 })
 }
 
@@ -256,7 +256,7 @@ func waitingForPin(o Observation) (Condition, bool) {
 	case o.Pin.Problem != "":
 		return pending("%s", o.Pin.Problem), true
 	case o.pinStarves() && !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys):
-		return pending("Service %q has no ready endpoint that could take %s", o.Pin.Backend, o.taken()), true
+		return pending("Service %q has no ready endpoint that could take %s", o.Pin.Backend, taken(o)), true
 	case !o.Endpoints.Known:
 		return Condition{metav1.ConditionUnknown, splitv1.ReasonWaitingForService, "the endpoints of the root Service could not be read"}, true
 	case !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys) || o.Pin.Around > 0 || o.Means == traffic.MeansSelector && o.Pin.Missing > 0:
@@ -267,7 +267,7 @@ func waitingForPin(o Observation) (Condition, bool) {
 }
 
 // taken is narrowed as what a backend takes.
-func (o Observation) taken() string { return "the " + strings.TrimPrefix(o.narrowed(), "all ") }
+func taken(o Observation) string { return "the " + strings.TrimPrefix(o.narrowed(), "all ") }
 
 // confirmedSince is since when the routes ask for what they ask for now. A time that is still to come
 // is of another clock.

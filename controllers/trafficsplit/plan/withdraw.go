@@ -70,7 +70,7 @@ func restoreRoot(o Observation, d *Decision) (wait string, again time.Duration) 
 	if o.proxied() && !o.Direct.Known {
 		return "the pods behind the root Service could not be read", 0
 	}
-	if o.proxied() && o.Direct.ReadyPods == 0 && !o.Direct.Unselected && o.through() > 0 && o.backendsReady() > 0 {
+	if o.proxied() && o.Direct.ReadyPods == 0 && !o.Direct.Unselected && o.through() > 0 && backendsReady(o) > 0 {
 		return fmt.Sprintf("traffic still goes through the proxies, since the selector of Service %q selects no ready pod without them; "+
 			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
 	}
@@ -78,7 +78,7 @@ func restoreRoot(o Observation, d *Decision) (wait string, again time.Duration) 
 	return "the root Service is being restored", 0
 }
 
-func (o Observation) backendsReady() int32 {
+func backendsReady(o Observation) int32 {
 	var n int32
 	for _, name := range resolve.ServiceNames(o.Split) {
 		if name != o.Resolved.Root {

@@ -51,7 +51,7 @@ func TestARolloutOfTwoServicesIsFoundByBoth(t *testing.T) {
 	ro := &v1alpha1.Rollout{}
 	ro.Spec.Services = &v1alpha1.ServicePair{Stable: "foobar-v1", Canary: "foobar-v2"}
 	for _, name := range []string{"foobar-v1", "foobar-v2"} {
-		if !slices.Contains(pairs(ro), claimService(name)) {
+		if !slices.Contains(names(ro), claimService(name)) {
 			t.Errorf("a change of the Service %q is not noticed", name)
 		}
 	}

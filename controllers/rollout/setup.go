@@ -77,15 +77,24 @@ func rolloutByPreview(_ context.Context, o client.Object) []reconcile.Request {
 	return rolloutNamed(o, rollouts[0])
 }
 
-// indexPairs finds the Rollouts that name two Services.
-const indexPairs = "pairs"
+// indexNames finds the Rollouts whose releases need the name of an object.
+const indexNames = "names"
 
-// pairs are the Services that users keep.
-func pairs(ro *v1alpha1.Rollout) []string {
-	if ro.Spec.Services == nil {
+func claimSplit(name string) string { return "TrafficSplit/" + name }
+
+// ofPairs is a value of the index for all Rollouts that name two Services.
+const ofPairs = "pairs"
+
+// names are those of the TrafficSplit and of the Services of single versions, Serin's or not.
+func names(ro *v1alpha1.Rollout) []string {
+	if isDelegated(ro) {
 		return nil
 	}
-	return []string{"true", claimService(ro.Spec.Services.Stable), claimService(ro.Spec.Services.Canary)}
+	if pair := ro.Spec.Services; pair != nil {
+		return []string{ofPairs, claimSplit(ro.Name), claimService(pair.Stable), claimService(pair.Canary)}
+	}
+	stable, canary := backendNames(ro)
+	return []string{claimSplit(ro.Name), claimService(stable), claimService(canary)}
 }
 
 // indexTemplates finds the Rollouts that name a template.
@@ -124,7 +133,7 @@ func indexes() []index {
 	}
 	return []index{
 		{&v1alpha1.Rollout{}, indexClaims, of(claims)},
-		{&v1alpha1.Rollout{}, indexPairs, of(pairs)},
+		{&v1alpha1.Rollout{}, indexNames, of(names)},
 		{&v1alpha1.Rollout{}, indexTemplates, of(templates.Names)},
 		{&corev1.Service{}, indexPreviews, previewIndex},
 		{&appsv1.ReplicaSet{}, indexDeployment, controllingDeployment},
@@ -143,8 +152,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Rollout{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, each(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }), rolloutByAnnotation), builder.WithPredicates(shell.Changes())).
-		Watches(&corev1.Service{}, each(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }), rolloutByLabel, rolloutByPreview, r.pairsWith)).
-		Watches(&splitv1.TrafficSplit{}, each(rolloutByLabel)).
+		Watches(&corev1.Service{}, each(r.rolloutsOfService()...)).
+		Watches(&splitv1.TrafficSplit{}, each(r.rolloutsOfSplit()...)).
 		Watches(&appsv1.ReplicaSet{}, each(r.rolloutsOfReplicaSet), builder.WithPredicates(shell.Changes())).
 		Watches(&v1alpha1.AnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
@@ -200,6 +209,16 @@ func (r *Reconciler) watchCluster(b *builder.Builder) {
 		Watches(&v1alpha1.ClusterMetricProvider{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed()))
+}
+
+// rolloutsOfService find the Rollouts that a Service concerns.
+func (r *Reconciler) rolloutsOfService() []handler.MapFunc {
+	return []handler.MapFunc{r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }), rolloutByLabel, rolloutByPreview, r.rolloutsNeeding(claimService)}
+}
+
+// rolloutsOfSplit find the Rollouts that a TrafficSplit concerns.
+func (r *Reconciler) rolloutsOfSplit() []handler.MapFunc {
+	return []handler.MapFunc{rolloutByLabel, r.rolloutsNeeding(claimSplit)}
 }
 
 // each has the Rollouts reconciled that any of some functions finds, each once for an event: of
@@ -276,17 +295,19 @@ func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) 
 	if marked := rolloutByLabel(ctx, o); len(marked) > 0 {
 		return marked
 	}
-	found := r.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexPairs: "true"})
+	found := r.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexNames: ofPairs})
 	if c := metav1.GetControllerOfNoCopy(o); c != nil && c.Kind == "Deployment" {
 		found = append(found, r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))...)
 	}
 	return found
 }
 
-// pairsWith finds the Rollouts that name a Service as one of two: other pods may be
-// behind it now, as many as before.
-func (r *Reconciler) pairsWith(ctx context.Context, service client.Object) []reconcile.Request {
-	return r.list(ctx, client.InNamespace(service.GetNamespace()), client.MatchingFields{indexPairs: claimService(service.GetName())})
+// rolloutsNeeding finds the Rollouts that need the name of an object: of two Services, other pods may be
+// behind one now, as many as before; and what has no mark, and was in the way, may be gone.
+func (r *Reconciler) rolloutsNeeding(name func(string) string) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexNames: name(o.GetName())})
+	}
 }
 
 // measuredBy finds the Rollouts that name a template: one of their namespace, or of

@@ -46,6 +46,8 @@ const (
 	indexHolder = endpoints.IndexHolder
 	// indexRoutes of a TrafficSplit are the routes that it names.
 	indexRoutes = "trafficsplit.serin.dev/routes"
+	// indexNames of a TrafficSplit are the names of the objects of its proxies.
+	indexNames = "trafficsplit.serin.dev/names"
 )
 
 // index is one index of the cache. Its function must not panic, whatever the
@@ -65,6 +67,7 @@ func indexes() []index {
 		{&discoveryv1.EndpointSlice{}, indexService, serviceIndex},
 		{&corev1.Service{}, indexHolder, holderIndex},
 		{&splitv1.TrafficSplit{}, indexRoutes, routesIndex},
+		{&splitv1.TrafficSplit{}, indexNames, namesIndex},
 		{&corev1.Pod{}, traffic.IndexProxy, splitIndex},
 		{&networkingv1.NetworkPolicy{}, traffic.IndexPolicies, policyIndex},
 		{&discoveryv1.EndpointSlice{}, traffic.IndexProxy, splitIndex},
@@ -121,6 +124,10 @@ func routesIndex(o client.Object) []string {
 		keys = append(keys, route.Kind+"/"+route.Name)
 	}
 	return keys
+}
+
+func namesIndex(o client.Object) []string {
+	return []string{traffic.ProxyName(o.GetName()), traffic.UnmatchedName(o.GetName())}
 }
 
 // splitIndex of a pod is the split whose proxy it is, and of an EndpointSlice the one

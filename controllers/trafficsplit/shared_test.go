@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -122,6 +123,36 @@ func TestWhatProxiesShareIsMadeWithTheFirstSplitAndDeletedWithTheLast(t *testing
 			w.rest(r, apps...)
 			w.expectShared("with none", false)
 		})
+	}
+}
+
+// A user may delete what has a name that proxies need, and the split that said so waits for that alone.
+func TestAnObjectWithANameThatProxiesNeedMeansTheirSplit(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("a", 60)
+	for _, name := range []string{"left", "right", long} {
+		w.startSplit(name)
+	}
+	r := w.controller()
+	for name, test := range map[string]struct {
+		object metav1.ObjectMeta
+		want   []string
+	}{
+		"of proxies":                            {metav1.ObjectMeta{Name: "serin-proxy-left"}, []string{"shop/left"}},
+		"of what answers where no match is":     {metav1.ObjectMeta{Name: "serin-unmatched-right"}, []string{"shop/right"}},
+		"with a name that is shortened":         {metav1.ObjectMeta{Name: traffic.UnmatchedName(long)}, []string{"shop/" + long}},
+		"of no split":                           {metav1.ObjectMeta{Name: "serin-proxy-other"}, nil},
+		"of an app":                             {metav1.ObjectMeta{Name: "left"}, nil},
+		"of a split, with the label of proxies": {metav1.ObjectMeta{Name: "serin-proxy-left", Labels: map[string]string{traffic.LabelProxy: "left"}}, []string{"shop/left"}},
+	} {
+		test.object.Namespace = namespace
+		if got := keys(r.splitsOfProxies(t.Context(), &appsv1.Deployment{ObjectMeta: test.object})); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	elsewhere := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "serin-proxy-left"}}
+	if got := keys(r.splitsOfProxies(t.Context(), elsewhere)); len(got) > 0 {
+		t.Errorf("one of another namespace: %v", got)
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/traffic"
 )
 
 const smallest = `
@@ -126,6 +128,37 @@ func TestWhatTheSchemaCannotSeeIsSaidInAConditionAndTrafficIsNotTouched(t *testi
 				t.Error("not Stalled")
 			}
 			s.checkUntouched()
+		})
+	}
+}
+
+// What a user deletes as the Rollout says is not waited for any longer. A Rollout that is refused is not looked
+// at again by itself.
+func TestAReleaseGoesOnWhenTheUserDeletesWhatHasItsNames(t *testing.T) {
+	t.Parallel()
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	theirs := service("website")
+	for name, c := range map[string]struct {
+		foreign client.Object
+		says    string
+	}{
+		"the Service of the canary": {&corev1.Service{ObjectMeta: named("website-canary"), Spec: theirs.Spec}, `The Service "website-canary"`},
+		"the TrafficSplit":          {split("website", "cart", splitv1.Backend{Service: "cart-v1", Weight: 1}), `The TrafficSplit "website"`},
+		"the Deployment of proxies": {deployment(traffic.ProxyName("website"), 0), `Deployment "serin-proxy-website"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := website(t, newMeasurements())
+			s.create(c.foreign)
+			s.setImage(imageV2)
+			s.eventually("it says what is in the way", func(context.Context) bool {
+				_, _, message := ready(s.rollout())
+				return strings.Contains(message, c.says)
+			})
+			if err := admin.Delete(t.Context(), c.foreign); err != nil {
+				t.Fatal(err)
+			}
+			s.waitReady()
 		})
 	}
 }

@@ -80,8 +80,8 @@ func (r *Reconciler) othersAskFor(ctx context.Context, router traffic.Router, sp
 }
 
 // splitsOfProxies maps an object of a data plane to its split, one without the label to the split that
-// needs its name, and one that splits share to all splits of its namespace. A split of its own name, which there hardly is, stands for
-// splits that are gone, where none is left whose end brings that look.
+// needs its name, and one that splits share to all splits of its namespace. A split of its own name,
+// which there hardly is, stands for splits that are gone, where none is left whose end brings that look.
 func (r *Reconciler) splitsOfProxies(ctx context.Context, o client.Object) []reconcile.Request {
 	switch split, found := o.GetLabels()[traffic.LabelProxy]; {
 	case !found:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -96,5 +97,23 @@ func TestAStatusThatMayWaitIsNotLookedAtBeforeTheReleaseGoesOn(t *testing.T) {
 				t.Errorf("it waits for %s, left out %v; want %s, %v", got, left, test.want, test.left)
 			}
 		})
+	}
+}
+
+func TestWhatAnEarlierRolloutLeftIsToldAgainOnlyAfterAWhile(t *testing.T) {
+	ro, at := &v1alpha1.Rollout{}, time.Unix(1e9, 0)
+	first := AwaitEarlier(state.Observation{Rollout: ro, Now: at}, "First.")
+	if first.Later {
+		t.Error("it is not told at once")
+	}
+	ro.Status = first.Status
+	if again := AwaitEarlier(state.Observation{Rollout: ro, Now: at.Add(time.Hour), ReportedAt: at}, "First."); !apiequality.Semantic.DeepEqual(again.Status, first.Status) {
+		t.Errorf("the same is told again: %+v", again.Status)
+	}
+	for after, later := range map[time.Duration]bool{quietTime - time.Second: true, quietTime: false} {
+		d := AwaitEarlier(state.Observation{Rollout: ro, Now: at.Add(after), ReportedAt: at}, "Second.")
+		if d.Later != later || later && d.After != quietTime-after {
+			t.Errorf("%s after the first sentence: later %v, in %s", after, d.Later, d.After)
+		}
 	}
 }

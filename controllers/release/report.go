@@ -33,17 +33,31 @@ func conclude(d *state.Draft) state.Decision {
 		reportWeight(d)
 		reportUnguarded(d)
 	}
-	for _, c := range conditions(d) {
-		c.ObservedGeneration, c.LastTransitionTime = d.Rollout.Generation, metav1.NewTime(d.Now)
-		meta.SetStatusCondition(&st.Conditions, c)
-	}
-	reportAbnormal(d, v1alpha1.ConditionReconciling, d.State.Progress && !d.State.Stalled)
-	reportAbnormal(d, v1alpha1.ConditionStalled, d.State.Stalled)
+	report(d, conditions(d)...)
 	out := state.Decision{
 		Status: *st, Actions: d.Actions, Events: d.Events, Measure: d.Measure, Weight: liveWeight(&d.Snapshot), After: d.After,
 		Questions: d.Questions, Notifications: st.Notifications, Entries: d.Entries, Recorded: d.Recorded, Outage: d.Outage(),
 	}
 	return debounced(&d.Snapshot, out)
+}
+
+// AwaitEarlier is what a Rollout says while what an earlier one of its name left is restored, and why that is not
+// done yet. Nothing else of its status changes.
+func AwaitEarlier(o state.Observation, why string) state.Decision {
+	d := &state.Draft{Snapshot: state.Snapshot{Observation: o, Status: *o.Rollout.Status.DeepCopy()}}
+	d.Wait(v1alpha1.ReasonCleaningUp, "What an earlier Rollout of the name left is removed first. %s", why)
+	report(d, ready(d), progressing(d))
+	return debounced(&d.Snapshot, state.Decision{Status: d.Status})
+}
+
+// report sets conditions, and those of kstatus.
+func report(d *state.Draft, conditions ...metav1.Condition) {
+	for _, c := range conditions {
+		c.ObservedGeneration, c.LastTransitionTime = d.Rollout.Generation, metav1.NewTime(d.Now)
+		meta.SetStatusCondition(&d.Status.Conditions, c)
+	}
+	reportAbnormal(d, v1alpha1.ConditionReconciling, d.State.Progress && !d.State.Stalled)
+	reportAbnormal(d, v1alpha1.ConditionStalled, d.State.Stalled)
 }
 
 // reportVersions counts the pods of the versions.
@@ -113,9 +127,12 @@ func liveWeight(s *state.Snapshot) analysis.Weight {
 
 func conditions(d *state.Draft) []metav1.Condition {
 	return []metav1.Condition{
-		kit.Condition(v1alpha1.ConditionReady, d.State.Ready, d.State.Reason, d.State.Message),
-		progressing(d), trafficRouted(d), analysisPassed(&d.Snapshot), pausedCondition(&d.Snapshot),
+		ready(d), progressing(d), trafficRouted(d), analysisPassed(&d.Snapshot), pausedCondition(&d.Snapshot),
 	}
+}
+
+func ready(d *state.Draft) metav1.Condition {
+	return kit.Condition(v1alpha1.ConditionReady, d.State.Ready, d.State.Reason, d.State.Message)
 }
 
 func progressing(d *state.Draft) metav1.Condition {

@@ -103,6 +103,11 @@ func (m *memory) orphaned(rollout types.NamespacedName, left bool, now time.Time
 	}).orphaned
 }
 
+// known is what is remembered of a Rollout.
+func (m *memory) known(rollout types.NamespacedName) remembered {
+	return m.change(rollout, func(*remembered) {})
+}
+
 func (m *memory) change(rollout types.NamespacedName, change func(*remembered)) remembered {
 	m.mu.Lock()
 	defer m.mu.Unlock()

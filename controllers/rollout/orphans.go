@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -28,36 +29,69 @@ import (
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
+// restoreFirst restores what is left of an earlier Rollout of the same name, and has the Rollout say what that
+// waits for. It reports whether it waits.
+func (r *Reconciler) restoreFirst(ctx context.Context, ro *v1alpha1.Rollout, stored *v1alpha1.RolloutStatus) (again reconcile.Result, waits bool, err error) {
+	key := client.ObjectKeyFromObject(ro)
+	again, why, err := r.restoreOrphans(ctx, key, ro)
+	if why == "" {
+		return again, false, nil
+	}
+	if err != nil {
+		why = fmt.Sprintf("Could not %v.", err)
+	}
+	d := release.AwaitEarlier(state.Observation{Now: r.options.Clock.Now(), Rollout: ro, Stored: stored, ReportedAt: r.memory.known(key).reportedAt}, why)
+	if err := errors.Join(err, r.report(ctx, ro, stored, d)); err != nil {
+		again, err = shell.Retry(err)
+		return again, true, err
+	}
+	return reconcile.Result{RequeueAfter: sooner(again.RequeueAfter, d.After)}, true, nil
+}
+
+// lookingForRemains is what restoreOrphans waits for until it knows more.
+const lookingForRemains = "Looking for what it is."
+
 // restoreOrphans restores what is left of a Rollout that is gone: when a user removed its
 // finalizer, or a Deployment was restored from a backup. It is done as when the Rollout is
 // deleted, by a Rollout with what can be seen of the one that is gone. Now is the one that
-// has its name by now; nil for none. It reports whether there was anything to do.
-func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedName, now *v1alpha1.Rollout) (again reconcile.Result, found bool, err error) {
+// has its name by now; nil for none. It says what that waits for; "" if there is nothing to do.
+func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedName, now *v1alpha1.Rollout) (again reconcile.Result, waits string, err error) {
 	gone, err := r.remains(ctx, key, now)
 	if err != nil {
-		return again, now == nil, fmt.Errorf("look for what is left of the Rollout: %w", err) // a Rollout that is there reports it
+		if now != nil {
+			return again, "", nil // it finds and reports the same
+		}
+		return again, lookingForRemains, fmt.Errorf("look for what is left of the Rollout: %w", err)
 	}
 	since := r.memory.orphaned(key, gone != nil, r.options.Clock.Now())
 	if gone == nil {
-		return again, false, nil
+		return again, "", nil
 	}
 	if there, err := r.isThere(ctx, gone, now); there || err != nil {
-		return again, true, err // the cache will show it, or it is not known
+		return again, lookingForRemains, err // the cache will show it, or it is not known
 	}
 	gone.DeletionTimestamp = &metav1.Time{Time: since}
 	s, err := r.observe(ctx, gone)
 	if err != nil {
-		return again, true, err
+		return again, lookingForRemains, fmt.Errorf("read what is left of the Rollout: %w", err)
 	}
 	gone.Status = release.Reconstruct(s.Observation)
 	d := release.Decide(s.Observation)
 	for _, a := range d.Actions {
+		if _, last := a.(kit.RemoveFinalizer); last && now != nil {
+			return again, "", nil // what is still there is nothing that Serin removes
+		}
 		if err := r.restoreOrphan(ctx, s, a, now); err != nil {
 			again, err = shell.Retry(fmt.Errorf("%s: %w", a, err))
-			return again, true, err
+			return again, sentence(&d), err
 		}
 	}
-	return reconcile.Result{RequeueAfter: d.After}, true, nil
+	return reconcile.Result{RequeueAfter: d.After}, sentence(&d), nil
+}
+
+// sentence is what a decision says.
+func sentence(d *state.Decision) string {
+	return meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady).Message
 }
 
 // isThere reads past the cache whether a Rollout exists, or another one of its name that the
@@ -65,10 +99,13 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 func (r *Reconciler) isThere(ctx context.Context, gone, now *v1alpha1.Rollout) (bool, error) {
 	live := &v1alpha1.Rollout{}
 	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(gone), live)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("ask the API server for the Rollout: %w", err)
 	}
-	return live.UID == gone.UID || now == nil, err
+	return live.UID == gone.UID || now == nil, nil
 }
 
 // restoreOrphan carries one action out. The Deployment is left to the Rollout that manages

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -202,8 +204,16 @@ func TestWhatAnEarlierRolloutOfTheSameNameLeftIsRestoredFirst(t *testing.T) {
 		if len(left(t, c)) == 0 {
 			break
 		}
-		if slices.ContainsFunc(*writes, func(w string) bool { return strings.Contains(w, "Deployment") || strings.Contains(w, "Rollout") }) {
+		if told := slices.DeleteFunc(slices.Clone(*writes), func(w string) bool { return w != "update status Rollout" }); len(told) != 1 {
+			t.Errorf("written %v: it says once what it waits for", *writes)
+		}
+		if slices.ContainsFunc(*writes, func(w string) bool { return strings.Contains(w, "Deployment") || w == "patch Rollout" }) {
 			t.Fatalf("written %v before all is restored", *writes)
+		}
+		status := rolloutOf(t, c).Status
+		checkWaits(t, &status, "Sending all traffic to stable")
+		if status.Conditions = nil; !apiequality.Semantic.DeepEqual(status, v1alpha1.RolloutStatus{}) {
+			t.Errorf("the status has more: %+v", status)
 		}
 		move(t, c)
 	}
@@ -218,6 +228,106 @@ func TestWhatAnEarlierRolloutOfTheSameNameLeftIsRestoredFirst(t *testing.T) {
 	}
 	if ro := rolloutOf(t, c); ro.Status.Stable == nil || ro.Status.Stable.Revision != "1" {
 		t.Errorf("stable %+v, want what has the pods", ro.Status.Stable)
+	}
+}
+
+// checkWaits: a Rollout says that it waits until what an earlier one left is removed, and why that takes time.
+func checkWaits(t *testing.T, status *v1alpha1.RolloutStatus, why string) {
+	t.Helper()
+	for kind, want := range map[string]metav1.ConditionStatus{
+		v1alpha1.ConditionReady: metav1.ConditionFalse, v1alpha1.ConditionProgressing: metav1.ConditionTrue, v1alpha1.ConditionReconciling: metav1.ConditionTrue,
+	} {
+		c := meta.FindStatusCondition(status.Conditions, kind)
+		if c == nil || c.Status != want || c.Reason != v1alpha1.ReasonCleaningUp || c.ObservedGeneration != 1 {
+			t.Errorf("%s: %+v", kind, c)
+		} else if !strings.HasPrefix(c.Message, "What an earlier Rollout of the name left is removed first. ") || !strings.Contains(c.Message, why) {
+			t.Errorf("%s says %q, want %q", kind, c.Message, why)
+		}
+	}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); c != nil {
+		t.Errorf("no user has to act: %+v", c)
+	}
+}
+
+func TestARolloutSaysWhyWhatAnEarlierOneLeftIsNotRestored(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails string
+		why   string
+	}{
+		"a write is refused":              {"patch TrafficSplit", "the API server is on fire"},
+		"an object can't be read":         {"get Deployment", "Could not read what is left of the Rollout: "},
+		"the Rollout can't be looked for": {"live", "Could not ask the API server for the Rollout: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			again, all := backup()
+			failing := true
+			r, c, writes := newReconcilerOf(t, func(call string) error {
+				if failing && strings.HasPrefix(call, test.fails) {
+					return errInjected
+				}
+				return nil
+			}, append(all, again)...)
+			if live := r.options.Live; test.fails == "live" {
+				r.options.Live = readerFunc(func(*v1alpha1.Rollout) error { return errInjected })
+				defer func() { r.options.Live = live }()
+			}
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errInjected) {
+					t.Fatalf("error %v: it must be tried again", err)
+				}
+			}
+			checkWaits(t, &rolloutOf(t, c).Status, test.why)
+			if told := slices.DeleteFunc(slices.Clone(*writes), func(w string) bool { return w != "update status Rollout" }); len(told) != 1 {
+				t.Errorf("written %v", *writes)
+			}
+		})
+	}
+}
+
+// What a backup brings back late holds a Rollout up that was Ready. Its record stays, and it is Ready again at the end.
+func TestARolloutSaysThatWhatABackupBringsBackLateIsRestoredFirst(t *testing.T) {
+	again, all := backup()
+	again.Status = v1alpha1.RolloutStatus{ObservedGeneration: 1, Stable: &v1alpha1.VersionStatus{Revision: "1", Ready: 2}, Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready"},
+		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConflict},
+	}}
+	before := again.Status.DeepCopy()
+	r, c, writes := newReconcilerOf(t, func(string) error { return nil }, append(all, again)...)
+	if _, err := r.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	status := rolloutOf(t, c).Status
+	checkWaits(t, &status, "Sending all traffic to stable")
+	if status.Conditions, before.Conditions = nil, nil; !apiequality.Semantic.DeepEqual(&status, before) {
+		t.Errorf("status %+v, want %+v", status, before)
+	}
+	move(t, c)
+	settled(t, r, c, writes)
+	for _, condition := range rolloutOf(t, c).Status.Conditions {
+		if strings.Contains(condition.Message, "earlier Rollout") {
+			t.Errorf("at the end it says %+v", condition)
+		}
+	}
+}
+
+// A user may copy the labels of a Service of Serin's. Serin removes only those that it makes.
+func TestAServiceThatOnlyLooksLeftHoldsNoRolloutUp(t *testing.T) {
+	alike := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "extra", Namespace: "shop", Labels: map[string]string{v1alpha1.LabelRollout: "website"}}}
+	var statuses []v1alpha1.RolloutStatus
+	for _, all := range [][]client.Object{objects(), append(objects(), alike)} {
+		r, c, _ := newReconcilerOf(t, func(string) error { return nil }, all...)
+		for range 3 {
+			if _, err := r.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		statuses = append(statuses, rolloutOf(t, c).Status)
+		if got := left(t, c); len(got) != len(all)-len(objects()) {
+			t.Errorf("there are %v", got)
+		}
+	}
+	if diff := cmp.Diff(statuses[0], statuses[1]); diff != "" || len(statuses[0].Conditions) == 0 {
+		t.Errorf("the status (-without it +with it):\n%s", diff)
 	}
 }
 

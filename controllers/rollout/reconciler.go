@@ -115,19 +115,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
-		again, left, err := r.restoreOrphans(ctx, req.NamespacedName, nil)
-		r.forget(req.NamespacedName, left)
+		again, waits, err := r.restoreOrphans(ctx, req.NamespacedName, nil)
+		r.forget(req.NamespacedName, waits != "")
 		return again, err
 	}
+	stored := r.memory.recall(ro)
 	if ro.Status.Stable == nil { // it is new: an earlier one of its name may not have been restored
-		if again, left, err := r.restoreOrphans(ctx, req.NamespacedName, ro); left {
+		if again, waits, err := r.restoreFirst(ctx, ro, stored); waits {
 			return again, err
 		}
 	}
-	stored := r.memory.recall(ro)
 	s, err := r.observe(ctx, ro)
 	if s.leftEarlier() {
-		if again, left, err := r.restoreOrphans(ctx, req.NamespacedName, ro); left {
+		if again, waits, err := r.restoreFirst(ctx, ro, stored); waits {
 			return again, err
 		}
 	}

@@ -37,8 +37,8 @@ func ProxyName(split string) string { return "serin-proxy-" + split }
 // share. Its label LabelProxy is empty.
 const SharedProxyName = "serin-proxy"
 
-// IndexProxy is the index of the cache that has the pods of a split's proxies by the
-// name of the split. The TrafficSplit controller makes it for all routers.
+// IndexProxy is the index of the cache that has the pods and ReplicaSets of a split's proxies by
+// the name of the split. The TrafficSplit controller makes it for all routers.
 const IndexProxy = "trafficsplit.serin.dev/proxy-of"
 
 // IndexEndpoints is the index of the cache that has EndpointSlices by the name of their Service.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -69,6 +70,7 @@ func indexes() []index {
 		{&splitv1.TrafficSplit{}, indexRoutes, routesIndex},
 		{&splitv1.TrafficSplit{}, indexNames, namesIndex},
 		{&corev1.Pod{}, traffic.IndexProxy, splitIndex},
+		{&appsv1.ReplicaSet{}, traffic.IndexProxy, splitIndex},
 		{&networkingv1.NetworkPolicy{}, traffic.IndexPolicies, policyIndex},
 		{&discoveryv1.EndpointSlice{}, traffic.IndexProxy, splitIndex},
 	}
@@ -130,7 +132,7 @@ func namesIndex(o client.Object) []string {
 	return []string{traffic.ProxyName(o.GetName()), traffic.UnmatchedName(o.GetName())}
 }
 
-// splitIndex of a pod is the split whose proxy it is, and of an EndpointSlice the one
+// splitIndex of a pod or a ReplicaSet is the split of its proxies, and of an EndpointSlice the one
 // that it was made for.
 func splitIndex(o client.Object) []string { return nonEmpty(o.GetLabels()[traffic.LabelProxy]) }
 

@@ -109,7 +109,7 @@ func (r *Router) abandoned(ctx context.Context, split *splitv1.TrafficSplit, pro
 		return nil, nil
 	}
 	var list appsv1.ReplicaSetList
-	err := r.client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingLabels{traffic.LabelProxy: split.Name})
+	err := r.client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingFields{traffic.IndexProxy: split.Name})
 	if err != nil {
 		return nil, fmt.Errorf("list the ReplicaSets of the proxies: %w", err)
 	}

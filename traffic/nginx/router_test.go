@@ -36,9 +36,8 @@ func testRouter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 		}
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().
-		WithIndex(&corev1.Pod{}, traffic.IndexProxy, func(o client.Object) []string {
-			return []string{o.GetLabels()[traffic.LabelProxy]}
-		}).
+		WithIndex(&corev1.Pod{}, traffic.IndexProxy, byProxy).
+		WithIndex(&appsv1.ReplicaSet{}, traffic.IndexProxy, byProxy).
 		WithIndex(&networkingv1.NetworkPolicy{}, traffic.IndexPolicies, func(o client.Object) []string {
 			return traffic.PolicyKeys(o.(*networkingv1.NetworkPolicy))
 		}).
@@ -51,6 +50,8 @@ func testRouter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	}
 	return r, api
 }
+
+func byProxy(o client.Object) []string { return []string{o.GetLabels()[traffic.LabelProxy]} }
 
 func conditions(t *testing.T, r *Router, target traffic.Target) map[string]traffic.Object {
 	t.Helper()

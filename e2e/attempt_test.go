@@ -37,7 +37,7 @@ type attempt struct {
 // fails: when that happens again, it fails as inconclusive.
 func play(t *testing.T, scenario func(*attempt)) {
 	t.Helper()
-	scenarios.await(t)
+	t.Parallel()
 	requireCluster(t)
 	first := runAttempt(t, scenario)
 	if !judgement.Inconclusive(first) {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -16,10 +17,7 @@ import (
 
 // atOnce is how many scenarios run at the same time unless -parallel says otherwise: they
 // mostly wait.
-const atOnce = 4
-
-// scenarios take turns.
-var scenarios *turns
+const atOnce = 3
 
 var (
 	soak = flag.Bool("soak", false, "run the scenarios with a high load, and with many more changes")
@@ -34,15 +32,12 @@ func TestMain(m *testing.M) {
 	// As in the demo's command: what the libraries would log shows in the conditions.
 	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard())
-	parallel, slots := flag.Lookup("test.parallel"), atOnce
-	flag.Visit(func(f *flag.Flag) {
-		if f == parallel {
-			slots = f.Value.(flag.Getter).Get().(int) //nolint:forcetypeassert // as the package testing has it
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+			panic(err)
 		}
-	})
-	scenarios = newTurns(slots, sequence)
-	if err := parallel.Value.Set("1000"); err != nil { // they take turns
-		panic(err)
 	}
 	code := m.Run()
 	if err := uninstall(context.Background()); err != nil {

@@ -322,27 +322,34 @@ func TestAConflictIsNoErrorButAnotherLook(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIForbidsIsToldInTheStatus(t *testing.T) {
-	w := newWorld(t)
-	w.create(shop()...)
-	w.create(makeSplit(1, 0))
-	w.fail = func(call string, _ client.Object) error {
-		if call != "apply" {
-			return nil
-		}
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "serin-proxy", errors.New("exceeded quota"))
-	}
-	r := w.controller()
-	for range 3 { // the first reports what it expects, the next what came of it, and then nothing is new
-		if _, err := r.Reconcile(w.ctx(), request); !apierrors.IsForbidden(err) {
-			t.Errorf("error %v", err)
-		}
-	}
-	if w.writes != 3 { // the status twice, and the finalizer
-		t.Errorf("%d writes", w.writes)
-	}
-	if c := programmed(w); c == nil || !strings.Contains(c.Message, "exceeded quota") || !strings.Contains(c.Message, "ServiceAccount") {
-		t.Errorf("Programmed: %+v", c)
+func TestWhatTheAPIRefusesIsToldInTheStatus(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"a quota":                        apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "serin-proxy", errors.New("exceeded quota")),
+		"a webhook that does not answer": apierrors.NewInternalError(errors.New("exceeded quota of its time")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(shop()...)
+			w.create(makeSplit(1, 0))
+			w.fail = func(call string, _ client.Object) error {
+				if call != "apply" {
+					return nil
+				}
+				return refusal
+			}
+			r := w.controller()
+			for range 3 { // the first reports what it expects, the next what came of it, and then nothing is new
+				if _, err := r.Reconcile(w.ctx(), request); !errors.Is(err, refusal) {
+					t.Errorf("error %v", err)
+				}
+			}
+			if w.writes != 3 { // the status twice, and the finalizer
+				t.Errorf("%d writes", w.writes)
+			}
+			if c := programmed(w); c == nil || !strings.Contains(c.Message, "exceeded quota") || !strings.Contains(c.Message, "ServiceAccount") {
+				t.Errorf("Programmed: %+v", c)
+			}
+		})
 	}
 }
 
@@ -404,22 +411,41 @@ func TestWhatLooksLikeAnOrphanIsLookedUpPastTheCache(t *testing.T) {
 	}
 }
 
-// A backup has no owners: its Deployment of proxies may have gone before it adopted the ReplicaSet.
-func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
-	for name, end := range map[string]func(*world){
-		"it is deleted": func(w *world) { w.must(w.api.Delete(w.ctx(), w.split())) },
-		"it is gone":    func(w *world) { w.loseSplit("web") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.goLive()
-			rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web-1", UID: "set", Labels: map[string]string{traffic.LabelProxy: "web"}}}
-			w.create(rs)
-			w.must(w.api.Delete(w.ctx(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web"}}))
+// ends are the ways in which a split ends, each until the root Service has its own endpoints again.
+func ends() map[string]func(*world) {
+	until := func(end func(*world)) func(*world) {
+		return func(w *world) {
+			w.t.Helper()
 			end(w)
 			w.settle()
 			w.endpoints()
 			w.settle()
+		}
+	}
+	return map[string]func(*world){
+		"it is deleted": until(func(w *world) { w.must(w.api.Delete(w.ctx(), w.split())) }),
+		"it is gone":    until(func(w *world) { w.loseSplit("web") }),
+	}
+}
+
+// loseDeployment deletes the Deployment of the proxies and leaves their ReplicaSet without an owner.
+func (w *world) loseDeployment() (*appsv1.ReplicaSet, *appsv1.Deployment) {
+	w.t.Helper()
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web-1", UID: "set", Labels: map[string]string{traffic.LabelProxy: "web"}}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web"}}
+	w.create(rs)
+	w.must(w.api.Delete(w.ctx(), deployment))
+	return rs, deployment
+}
+
+// A backup has no owners: its Deployment of proxies may have gone before it adopted the ReplicaSet.
+func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
+	for name, end := range ends() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.goLive()
+			rs, _ := w.loseDeployment()
+			end(w)
 			if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs); !apierrors.IsNotFound(err) {
 				t.Fatalf("the ReplicaSet: error %v; %s", err, w.summary())
 			}
@@ -437,10 +463,7 @@ func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
 func TestProxiesThatLostTheirDeploymentGetAnotherWhileTheySplit(t *testing.T) {
 	w := newWorld(t)
 	w.goLive()
-	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web-1", UID: "set", Labels: map[string]string{traffic.LabelProxy: "web"}}}
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web"}}
-	w.create(rs)
-	w.must(w.api.Delete(w.ctx(), deployment))
+	rs, deployment := w.loseDeployment()
 	w.settle()
 	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs))
 	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(deployment), deployment))
@@ -481,17 +504,11 @@ func TestASplitEndsAlsoWhereItsServiceSelectsNoPodsAnyMore(t *testing.T) {
 
 // A pod on a node that is gone stays until an administrator deletes it.
 func TestAProxyOnANodeThatIsGoneDoesNotHoldTheEndOfASplit(t *testing.T) {
-	for name, end := range map[string]func(*world){
-		"it is deleted": func(w *world) { w.must(w.api.Delete(w.ctx(), w.split())) },
-		"it is gone":    func(w *world) { w.loseSplit("web") },
-	} {
+	for name, end := range ends() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.goLive()
 			end(w)
-			w.settle()
-			w.endpoints()
-			w.settle()
 			w.deploy() // its pods are to stop
 			for _, pod := range w.proxies() {
 				pod.Status.Conditions[0].Status = corev1.ConditionFalse

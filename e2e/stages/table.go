@@ -42,14 +42,20 @@ func Tests(p Packages) []Stage {
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
 			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent, longest)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
-		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Together: true, Steps: []Step{
-			fresh(goTest(clusterModule, append([]string{"-p", together, "-skip", otherTools + "|" + alone}, longestFirst(p.Integration, longestOfCluster)...)...)),
-			fresh(goTest(clusterModule, "-run", alone, "./integration")),
-			// Most clusters serve no MutatingAdmissionPolicy. Those that other tools moved from may
-			// have two kinds of one name, so that kubectl needs the group of each.
-			withArgs(fresh(goTest(clusterModule, "-run", "Webhook|"+otherTools, "./integration")), "-without-policies"),
-		}},
+		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Together: true, Steps: integration(p)},
 		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, "-skip", long, ".")))}},
+	}
+}
+
+// integration are the steps of what needs a control plane or a node. In the package integration each has a
+// process, and so a control plane, of its own.
+func integration(p Packages) []Step {
+	return []Step{
+		fresh(goTest(clusterModule, append([]string{"-p", together, "-skip", otherTools + "|" + alone}, longestFirst(p.Integration, longestOfCluster)...)...)),
+		fresh(goTest(clusterModule, "-run", alone, "./integration")),
+		// Most clusters serve no MutatingAdmissionPolicy. Those that other tools moved from may
+		// have two kinds of one name, so that kubectl needs the group of each.
+		withArgs(fresh(goTest(clusterModule, "-run", "Webhook|"+otherTools, "./integration")), "-without-policies"),
 	}
 }
 
@@ -102,9 +108,9 @@ func Soak(p Packages) []Stage {
 			soak(goTest(operatorModule, "./controllers/release"), "-histories", "10000"),
 			soak(goTest(operatorModule, "./schedule"), "-histories", "1000"),
 		}},
-		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: []Step{
-			race(shuffled(goTest(operatorModule, everything...))), race(shuffled(goTest(benchModule, "./..."))), race(shuffled(goTest(clusterModule, p.Integration...))),
-		}},
+		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: raced(slices.Concat(
+			[]Step{goTest(operatorModule, everything...), goTest(benchModule, "./...")}, integration(p),
+		))},
 		{Name: "soak-fuzz", About: "random input for parsers and renderers", Steps: fuzz(p.FuzzTargets)},
 		{Name: "soak-mutate", About: "small changes of decisions, each of which a test must notice", Steps: []Step{script("mutations", "make", "mutate")}},
 		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
@@ -148,10 +154,19 @@ func race(s Step) Step {
 // test's own module alone, and tests of the cluster read the operator's chart, pages and code.
 func fresh(s Step) Step { return insert(s, "-count=1") }
 
-func shuffled(s Step) Step { return insert(s, "-shuffle=on") }
+// raced runs steps with the race detector, their tests in random order. Tests take several times as long with it.
+func raced(steps []Step) (list []Step) {
+	for _, s := range steps {
+		list = append(list, soak(race(insert(s, "-shuffle=on"))))
+	}
+	return list
+}
 
 // withArgs gives flags to the tests themselves.
 func withArgs(s Step, flags ...string) Step {
+	if len(flags) == 0 {
+		return s
+	}
 	s.Args = append(append(slices.Clone(s.Args), "-args"), flags...)
 	return s
 }
@@ -159,6 +174,7 @@ func withArgs(s Step, flags ...string) Step {
 // soak gives flags to the tests themselves, and more time.
 func soak(s Step, flags ...string) Step {
 	s = withArgs(s, flags...)
+	s.Args = slices.Clone(s.Args)
 	s.Args[slices.Index(s.Args, testTimeout)] = soakTimeout
 	return s
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // What the stage race leaves out, the stage unit runs. A name that is in no package would run nowhere.
@@ -104,5 +106,27 @@ func TestTestsThatChangeTheControlPlaneRunAlone(t *testing.T) {
 	slices.Sort(names)
 	if !slices.Equal(found, names) {
 		t.Errorf("they are %q, and the stage integration runs %q alone", found, names)
+	}
+}
+
+// A single process would run beside each other what must not, and what it finds unused depends on which tests it runs.
+func TestSoakRunsTheStepsOfTheStageIntegration(t *testing.T) {
+	p := Packages{Integration: []string{"./bench", "./cluster", "./integration"}}
+	once, _ := Find(Tests(p), "integration")
+	again, _ := Find(Soak(p), "soak-race")
+	var want, got []string
+	for _, step := range once[0].Steps {
+		want = append(want, strings.Join(step.Args, " "))
+	}
+	for _, step := range again[0].Steps {
+		if !step.Race || !slices.Contains(step.Args, "-race") || !slices.Contains(step.Args, "-shuffle=on") {
+			t.Errorf("no race detector or no random order: %q", step.Args)
+		}
+		if step.Folder == clusterModule {
+			got = append(got, strings.NewReplacer(" -race", "", " -shuffle=on", "", soakTimeout, testTimeout).Replace(strings.Join(step.Args, " ")))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the steps of soak-race (-integration +soak-race):\n%s", diff)
 	}
 }

@@ -109,15 +109,15 @@ func Soak(p Packages) []Stage {
 			soak(goTest(operatorModule, "./schedule"), "-histories", "1000"),
 		}},
 		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: raced(slices.Concat(
-			[]Step{goTest(operatorModule, everything...), goTest(benchModule, "./...")}, integration(p),
+			[]Step{goTest(operatorModule, everything...), fresh(goTest(benchModule, "./..."))}, integration(p),
 		))},
 		{Name: "soak-fuzz", About: "random input for parsers and renderers", Steps: fuzz(p.FuzzTargets)},
 		{Name: "soak-mutate", About: "small changes of decisions, each of which a test must notice", Steps: []Step{script("mutations", "make", "mutate")}},
 		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
-			soak(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration"), "-splits", "50,100,200,500"),
+			soak(fresh(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration")), "-splits", "50,100,200,500"),
 		}},
 		{Name: "soak-e2e", About: "high loads and long scenarios on a real cluster", Steps: []Step{
-			soak(verbose(goTest(clusterModule, "-skip", long, ".")), "-soak"), soak(verbose(goTest(clusterModule, "-run", long, "-parallel", "1", "."))),
+			soak(verbose(fresh(goTest(clusterModule, "-skip", long, "."))), "-soak"), soak(verbose(fresh(goTest(clusterModule, "-run", long, "-parallel", "1", ".")))),
 		}},
 		{Name: "soak-bench", About: "each benchmark once", Steps: []Step{
 			goTest(operatorModule, append([]string{"-run", "^$", "-bench", ".", "-benchtime", "1x"}, everything...)...),

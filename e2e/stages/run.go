@@ -22,6 +22,9 @@ import (
 // interruptGrace is how long a command gets to end after it was interrupted.
 const interruptGrace = 30 * time.Second
 
+// skipped is the exit status of a check that is not possible on this machine, and says why. Automake has the same.
+const skipped = 77
+
 // Runner runs stages.
 type Runner struct {
 	// Root is the folder of the repository.
@@ -112,6 +115,10 @@ func (r Runner) check(ctx context.Context, step Step) Result {
 	command.Stderr = command.Stdout
 	err := command.Run()
 	test, used := Test{Name: step.Name, Took: r.Clock.Since(began)}, cpu(command)
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.ExitCode() == skipped {
+		test.Output = strings.SplitAfter(output.String(), "\n")
+		return Result{CPU: used, Skipped: []Test{test}}
+	}
 	if err != nil {
 		test.Output = append(strings.SplitAfter(output.String(), "\n"), fmt.Sprintf("%s: %v", strings.Join(step.Args, " "), err))
 		return Result{CPU: used, Failed: []Test{test}}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,37 @@ func TestAStageThatFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 	if told := strings.Join(results[0].Failed[0].Output, ""); !strings.Contains(told, "it broke") || !strings.Contains(told, "exit status 3") {
 		t.Errorf("the failure is told as %q", told)
+	}
+}
+
+func TestACheckThatIsNotPossibleIsSkipped(t *testing.T) {
+	var out bytes.Buffer
+	results := newRunner(t, &out).Run(t.Context(), []Stage{{Name: "only", Steps: []Step{{Name: "look", Args: []string{"sh", "-c", "echo there is no npm; exit 77"}}}}})
+	got := results[0]
+	if got.Passed != 0 || len(got.Failed) != 0 || len(got.Skipped) != 1 || !strings.Contains(strings.Join(got.Skipped[0].Output, ""), "there is no npm") {
+		t.Errorf("result: %+v", got)
+	}
+}
+
+// The script finds bash and dirname, and nothing else.
+func TestWithoutNpmTheChecksThatNeedItAreSkipped(t *testing.T) {
+	programs := t.TempDir()
+	for _, name := range []string{"bash", "dirname"} {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(found, filepath.Join(programs, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, check := range []string{"prose", "page"} {
+		var out bytes.Buffer
+		r := Runner{Root: "../..", Out: &out, Environment: []string{"PATH=" + programs}, Clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+		results := r.Run(t.Context(), []Stage{{Name: "only", Steps: []Step{script(check, ".ci/check.sh", check)}}})
+		if got := results[0]; len(got.Skipped) != 1 || !strings.Contains(strings.Join(got.Skipped[0].Output, ""), "npm") {
+			t.Errorf("%s: %+v", check, got)
+		}
 	}
 }
 

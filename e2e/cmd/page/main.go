@@ -32,10 +32,6 @@ func main() {
 
 func run(check bool) error {
 	if _, err := exec.LookPath("npm"); err != nil {
-		if check && os.Getenv("CI") != "true" {
-			fmt.Println("not possible here: there is no npm to build the page with; install the package npm")
-			return nil
-		}
 		return fmt.Errorf("there is no npm to build the page with; install the package npm: %w", err)
 	}
 	folder, err := os.MkdirTemp("", "serin-page-")

@@ -32,32 +32,32 @@ type attempt struct {
 	cleanups []func()
 }
 
-// play runs a scenario beside others, and once more when the first run fails by what the
-// control, which is without Serin, suffered in the same way at the same moments. It passes or
-// fails: when that happens again, it fails as inconclusive.
+// play runs a scenario beside others. It passes or fails.
 func play(t *testing.T, scenario func(*attempt)) {
 	t.Helper()
 	t.Parallel()
 	requireCluster(t)
-	first := runAttempt(t, scenario)
-	if !judgement.Inconclusive(first) {
-		report(t, "", first)
-		return
+	findings, inconclusive := conclude(t, scenario)
+	prefix := ""
+	if inconclusive {
+		prefix = "inconclusive: the control failed in the same way at the same moments, twice: "
 	}
-	t.Log("the control failed in the same way at the same moments: the scenario runs once more")
-	second := runAttempt(t, scenario)
-	if judgement.Inconclusive(second) {
-		report(t, "inconclusive: the control failed in the same way at the same moments, twice: ", second)
-		return
-	}
-	report(t, "", second)
-}
-
-func report(t *testing.T, prefix string, findings []judgement.Finding) {
-	t.Helper()
 	for _, f := range findings {
 		t.Error(mark, prefix+f.Text)
 	}
+}
+
+// conclude runs a scenario, and once more when the first run fails by what the control, which is
+// without Serin, suffered in the same way at the same moments. When that happens again, it is
+// inconclusive.
+func conclude(t *testing.T, scenario func(*attempt)) (findings []judgement.Finding, inconclusive bool) {
+	t.Helper()
+	findings = runAttempt(t, scenario)
+	if judgement.Inconclusive(findings) {
+		t.Log("the control failed in the same way at the same moments: the scenario runs once more")
+		findings = runAttempt(t, scenario)
+	}
+	return findings, judgement.Inconclusive(findings)
 }
 
 // runAttempt runs a scenario and returns what failed.

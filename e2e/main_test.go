@@ -20,9 +20,7 @@ import (
 const atOnce = 3
 
 var (
-	soak = flag.Bool("soak", false, "run the scenarios with a high load, and with many more changes")
-	// planted is what the tests of the tests do: see plant_test.go.
-	planted  = flag.String("plant", "", "do harm during TestTrafficSplit, which has to fail by it: dropped, reset, version, leftover or refused")
+	soak     = flag.Bool("soak", false, "run the scenarios with a high load, and with many more changes")
 	keep     = flag.Bool("keep", false, "use Serin and the gateway as an earlier run with -keep left them, or install them, and leave them")
 	recorded = flag.String("record", "", "folder to write what each scenario judges into, as JSON")
 )

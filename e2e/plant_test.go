@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,32 +18,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// With -plant the harness does harm during TestTrafficSplit, once for each kind of loss that
-// the judgement must notice: then the test has to fail.
+// These are the kinds of loss that the judgement must notice.
 const (
 	plantDropped  = "dropped"  // the packets of one connection get lost at each cut-over
 	plantReset    = "reset"    // the connection that is held is reset at each cut-over
 	plantRefused  = "refused"  // one connection is refused at each cut-over
-	plantVersion  = "version"  // a wrong version answers
+	plantVersion  = "version"  // a wrong version answers one request
 	plantLeftover = "leftover" // a RoleBinding with the labels of Serin's is left over
 )
+
+// TestLongPlantedLosses plays the scenario of a TrafficSplit once for each kind of loss, which
+// the test itself causes. The scenario has to fail by that loss, and by nothing else.
+func TestLongPlantedLosses(t *testing.T) {
+	requireCluster(t)
+	for planted, says := range map[string]string{
+		plantDropped:  `: timeout`,
+		plantReset:    `requests on the connection that is held: reset|the connection that is held was replaced`,
+		plantRefused:  `connections were refused, and \d+ by the control`,
+		plantVersion:  `weight 100: v[12] answered \d+ of \d+ requests`,
+		plantLeftover: `RoleBinding/` + leftoverName + ` is left over$`,
+	} {
+		t.Run(planted, func(t *testing.T) {
+			findings, inconclusive := conclude(t, func(a *attempt) { playSplit(a, "serin-split-"+planted, planted) })
+			if len(findings) == 0 || inconclusive {
+				t.Error(mark, "the loss is not found, or taken for the machine's")
+			}
+			for _, f := range findings {
+				if !regexp.MustCompile(says).MatchString(f.Text) {
+					t.Error(mark, "lost, and not planted: "+f.Text)
+				}
+			}
+		})
+	}
+}
 
 // harmTable is the nftables table of what is planted, in the network of the load's pod.
 const harmTable = "harm"
 
-// plantedName is the name of the namespace of what is planted, so that several kinds can be
-// tried at once.
-func plantedName(namespace string) string {
-	if *planted == "" {
-		return namespace
-	}
-	return namespace + "-" + *planted
-}
-
 // plantLoss harms the load at a cut-over.
 func (s *site) plantLoss(when string) {
 	s.t.Helper()
-	switch *planted {
+	switch s.planted {
 	case plantDropped:
 		s.harm(when, "filter", 0, fmt.Sprintf("ip daddr %s tcp sport %s drop", s.clusterIP(siteName), s.someConnection()))
 	case plantReset:
@@ -48,19 +66,26 @@ func (s *site) plantLoss(when string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.harm(when, "filter", 0, fmt.Sprintf("ip daddr %s tcp sport %s reject with tcp reset", s.clusterIP(siteName), port))
+		s.harm(when, "filter", 0, fmt.Sprintf("ip daddr %s tcp sport %s limit rate 1/hour burst 1 packets reject with tcp reset", s.clusterIP(siteName), port))
 	case plantRefused:
 		s.harm(when, "filter", 0, fmt.Sprintf("ip daddr %s tcp flags & (syn|ack) == syn limit rate 1/hour burst 1 packets reject with tcp reset", s.clusterIP(siteName)))
 	}
 }
 
-// plantVersion leads some connections past the proxies to a pod of v1, while only v2 has weight.
+// plantVersion leads one connection past the proxies to a pod of v1, while only v2 has weight,
+// and another one while those were probes, which send nothing. It returns when each has ended.
 func (s *site) plantVersion(weight int32) {
 	s.t.Helper()
-	if *planted == plantVersion && weight == 100 {
-		pod := s.pods(client.MatchingLabels{"app": siteName, "version": "v1"})[0]
-		s.harm("the weight of 100", "nat", -100, fmt.Sprintf("ip daddr %s tcp flags & (syn|ack) == syn limit rate 1/hour burst 60 packets dnat to %s:8080", s.clusterIP(siteName), pod.Status.PodIP))
+	if s.planted != plantVersion || weight != 100 {
+		return
 	}
+	pod := s.pods(client.MatchingLabels{"app": siteName, "version": "v1"})[0]
+	before := s.settledReport().Version("v1").Requests
+	s.poll("an answer of v1", func() bool {
+		s.harm("the weight of 100", "nat", -100, fmt.Sprintf("ip daddr %s tcp flags & (syn|ack) == syn limit rate 1/hour burst 1 packets dnat to %s:8080", s.clusterIP(siteName), pod.Status.PodIP))
+		return s.settledReport().Version("v1").Requests > before
+	})
+	s.awaitConnections()
 }
 
 // leftoverName is the name of a RoleBinding like those of the proxies of a split.
@@ -70,7 +95,7 @@ const leftoverName = "serin-proxy-leftover"
 // which Serin would find and remove it.
 func (s *site) plantLeftover() {
 	s.t.Helper()
-	if *planted != plantLeftover {
+	if s.planted != plantLeftover {
 		return
 	}
 	s.t.Log("planted: a RoleBinding that is left over")
@@ -91,22 +116,29 @@ func (s *site) harm(when, kind string, priority int, rule string) {
 	s.inLoad(script, "nft", "-f", "-")
 }
 
-// someConnection is the client's port of a connection of the load that is kept open.
+// someConnection is the client's port of a connection of the load that is kept: it is there at two looks.
 func (s *site) someConnection() string {
 	s.t.Helper()
-	output := s.inLoad("", "ss", "-Htn", "state", "established", "dst", s.clusterIP(siteName))
 	held := s.loadReport().Held.Local
-	for line := range strings.Lines(output) {
-		fields := strings.Fields(line)
-		if len(fields) < 4 || fields[2] == held {
-			continue
-		}
-		if _, port, err := net.SplitHostPort(fields[2]); err == nil {
+	first, second := s.connections(), s.connections()
+	for _, local := range first {
+		if _, port, err := net.SplitHostPort(local); err == nil && local != held && slices.Contains(second, local) {
 			return port
 		}
 	}
-	s.t.Fatalf("the load has no connection: %s", output)
+	s.t.Fatalf("the load keeps no connection: %q, and then %q", first, second)
 	return ""
+}
+
+// connections are the client's addresses of the load's connections to the Service.
+func (s *site) connections() (list []string) {
+	s.t.Helper()
+	for line := range strings.Lines(s.inLoad("", "ss", "-Htn", "state", "established", "dst", s.clusterIP(siteName))) {
+		if fields := strings.Fields(line); len(fields) >= 4 {
+			list = append(list, fields[2])
+		}
+	}
+	return list
 }
 
 // inLoad runs a program of this machine in the network of the load's pod.

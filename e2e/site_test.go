@@ -45,6 +45,8 @@ type site struct {
 	// controlSelects tells that the Service of the control has a selector, so that what befalls
 	// nodes befalls it too.
 	controlSelects bool
+	// planted is the loss that the test itself causes, "" for none: see plant_test.go.
+	planted string
 	// record is what is judged at the end.
 	record judgement.Record
 	// before is the namespace as it was: see begin.

@@ -30,25 +30,29 @@ const splitTarget = "http://" + siteName
 // request, probe, long answer or held connection is lost, each weight is the share that users
 // see, and nothing is left over.
 func TestTrafficSplit(t *testing.T) {
-	play(t, func(a *attempt) {
-		s := newSite(a, plantedName("serin-split"), "split")
-		s.startSplit()
-		s.measure("before the split", map[string]float64{"v1": 1})
-		s.begin()
+	play(t, func(a *attempt) { playSplit(a, "serin-split", "") })
+}
 
-		s.cutOver()
-		s.measure("weight 50", split(50))
-		s.changeWeights()
-		s.restore()
+// playSplit is the scenario, with a loss that is planted, or "".
+func playSplit(a *attempt, namespace, planted string) {
+	s := newSite(a, namespace, "split")
+	s.planted = planted
+	s.startSplit()
+	s.measure("before the split", map[string]float64{"v1": 1})
+	s.begin()
 
-		s.requireRestored()
-		s.awaitConnections()
-		s.measure("after the split", map[string]float64{"v1": 1})
-		s.plantLeftover()
-		s.requireAsBefore(true)
-		s.endLoad()
-		s.judge()
-	})
+	s.cutOver()
+	s.measure("weight 50", split(50))
+	s.changeWeights()
+	s.restore()
+
+	s.requireRestored()
+	s.awaitConnections()
+	s.measure("after the split", map[string]float64{"v1": 1})
+	s.plantLeftover()
+	s.requireAsBefore(true)
+	s.endLoad()
+	s.judge()
 }
 
 // startSplit makes the website of two versions and the load, without the split.

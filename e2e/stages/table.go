@@ -116,7 +116,7 @@ func Soak(p Packages) []Stage {
 		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
 			soak(fresh(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration")), "-splits", "50,100,200,500"),
 		}},
-		{Name: "soak-e2e", About: "high loads and long scenarios on a real cluster", Steps: []Step{
+		{Name: "soak-e2e", About: "high loads, long scenarios and planted losses on a real cluster", Steps: []Step{
 			soak(verbose(fresh(goTest(clusterModule, "-skip", long, "."))), "-soak"), soak(verbose(fresh(goTest(clusterModule, "-run", long, "-parallel", "1", ".")))),
 		}},
 		{Name: "soak-bench", About: "each benchmark once", Steps: []Step{

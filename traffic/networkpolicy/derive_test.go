@@ -93,10 +93,15 @@ const denyAll = `{podSelector: {}, policyTypes: [Ingress, Egress]}`
 
 func TestWithoutPoliciesNoneIsMade(t *testing.T) {
 	for name, policies := range map[string][]*networkingv1.NetworkPolicy{
-		"none":                     nil,
-		"of other pods":            {policy(t, "db", `{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress, Egress], egress: [{to: [{podSelector: {matchLabels: {app: cache}}}]}]}`)},
-		"of another namespace":     {policy(t, "other/deny", denyAll)},
-		"of clients of all pods":   {policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, policyTypes: [Egress], egress: [{to: [{podSelector: {}}]}]}`)},
+		"none":                                  nil,
+		"of other pods":                         {policy(t, "db", `{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress, Egress], egress: [{to: [{podSelector: {matchLabels: {app: cache}}}]}]}`)},
+		"of another namespace":                  {policy(t, "other/deny", denyAll)},
+		"of clients of all pods":                {policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, policyTypes: [Egress], egress: [{to: [{podSelector: {}}]}]}`)},
+		"of all addresses but those of the app": {policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0.0/24]}}]}]}`)},
+		"that let everyone in, and name some for one version": {
+			policy(t, "web", `{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{}]}`),
+			policy(t, "first", `{podSelector: {matchLabels: {version: "1"}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: db}}}]}]}`),
+		},
 		"of the app, about egress": {policy(t, "web", `{podSelector: {matchLabels: {app: web}}, policyTypes: [Egress]}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +159,28 @@ func TestWhatIsMade(t *testing.T) {
 		"clients of another namespace may send to the app only": {
 			[]*networkingv1.NetworkPolicy{clients},
 			[]string{`{"podSelector":{"matchLabels":{"app":"client"}},"egress":[{"ports":[{"protocol":"TCP","port":18042},{"protocol":"TCP","port":9000}],"to":[{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}},"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"shop"}}}]}],"policyTypes":["Egress"]} clients`},
+		},
+		"the isolated pods lack a label that others may have": {
+			[]*networkingv1.NetworkPolicy{policy(t, "front", `{podSelector: {matchExpressions: [{key: tier, operator: NotIn, values: [back]}, {key: app, operator: Exists}]}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: client}}}]}]}`)},
+			[]string{
+				`{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}},"ingress":[{"ports":[{"protocol":"TCP","port":18042},{"protocol":"TCP","port":9000}],"from":[{"podSelector":{"matchLabels":{"app":"client"}}}]},{"ports":[{"protocol":"TCP","port":15020}]}],"policyTypes":["Ingress"]}`,
+				`{"podSelector":{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"tier","operator":"NotIn","values":["back"]},{"key":"app","operator":"Exists"}]},"ingress":[{"ports":[{"protocol":"TCP","port":"http"},{"protocol":"TCP","port":9000}],"from":[{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}}}]}],"policyTypes":["Ingress"]} front`,
+			},
+		},
+		"a range of ports, with its ends": {
+			[]*networkingv1.NetworkPolicy{policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, policyTypes: [Egress], egress: [{to: [{podSelector: {matchLabels: {app: web}}}], ports: [{port: 8080, endPort: 9000}]}]}`)},
+			[]string{`{"podSelector":{"matchLabels":{"app":"client"}},"egress":[{"ports":[{"protocol":"TCP","port":18042},{"protocol":"TCP","port":9000}],"to":[{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}}}]}],"policyTypes":["Egress"]} clients`},
+		},
+		"no types are written": {
+			[]*networkingv1.NetworkPolicy{
+				policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, egress: [{to: [{podSelector: {matchLabels: {app: web}}}]}]}`),
+				policy(t, "web", `{podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {matchLabels: {app: client}}}], ports: [{port: http}]}]}`),
+			},
+			[]string{
+				`{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}},"ingress":[{"ports":[{"protocol":"TCP","port":18042}],"from":[{"podSelector":{"matchLabels":{"app":"client"}}}]},{"ports":[{"protocol":"TCP","port":15020}]}],"policyTypes":["Ingress"]}`,
+				`{"podSelector":{"matchLabels":{"app":"web"}},"ingress":[{"ports":[{"protocol":"TCP","port":"http"},{"protocol":"TCP","port":9000}],"from":[{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}}}]}],"policyTypes":["Ingress"]} web`,
+				`{"podSelector":{"matchLabels":{"app":"client"}},"egress":[{"ports":[{"protocol":"TCP","port":18042},{"protocol":"TCP","port":9000}],"to":[{"podSelector":{"matchLabels":{"serin.dev/proxy":"web"}}}]}],"policyTypes":["Egress"]} clients`,
+			},
 		},
 		"clients may send to the addresses of pods": {
 			[]*networkingv1.NetworkPolicy{policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.0.0.0/24}}], ports: [{port: 9000, protocol: TCP}]}]}`)},
@@ -343,6 +370,14 @@ func TestProxiesBehindProxies(t *testing.T) {
 		}
 	}
 	w = w.with(append(ofInner, ofOuter...))
+	for _, p := range append(ofInner, ofOuter...) {
+		for _, owner := range p.OwnerReferences {
+			// What lets proxies in goes with the policy of users that keeps them out: two that own each other would stay.
+			if len(p.Spec.Ingress) > 0 && owner.Name != "deny" {
+				t.Errorf("%s is owned by %s", p.Name, owner.Name)
+			}
+		}
+	}
 	if !w.reaches(front, proxy, 18042) || !w.reaches(proxy, app[0], 8080) {
 		t.Errorf("the outer proxies reach the inner ones: %v, these the app: %v", w.reaches(front, proxy, 18042), w.reaches(proxy, app[0], 8080))
 	}
@@ -433,6 +468,10 @@ func TestWhoReachesTheAppReachesItThroughTheProxies(t *testing.T) {
 		}
 		served++
 		made += len(policies)
+		f.Policies = append(slices.Clone(before.policies), policies...)
+		if again, _ := networkpolicy.Derive(f); !reflect.DeepEqual(again, policies) {
+			t.Fatalf("seed %d: beside what was made, %v is made; before %v", seed, names(again), names(policies))
+		}
 		after := before.with(policies)
 		if faults := compare(before, after); len(faults) > 0 {
 			described, _ := yaml.Marshal(before.policies)

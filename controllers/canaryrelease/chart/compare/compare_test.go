@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func compareManifests(t *testing.T, now, next, again string) Result {
 	t.Helper()
 	return Compare(Input{
 		Namespace: "shop", Current: parse(t, now), First: parse(t, next), Second: parse(t, again), Key: []byte("key"),
-		Claims: map[string][]corev1.PersistentVolumeAccessMode{"one": {corev1.ReadWriteOnce}, "many": {corev1.ReadWriteMany}},
+		Claims: map[string][]corev1.PersistentVolumeAccessMode{"one": {corev1.ReadWriteOnce}, "many": {corev1.ReadWriteMany}, "read": {corev1.ReadOnlyMany}},
 	})
 }
 
@@ -69,6 +70,8 @@ func TestEveryChangeIsACanaryOrLaterOrRefused(t *testing.T) {
 	reading := func(tag string) string {
 		return "      containers: [{name: web, image: web:" + tag + ", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: key}}]}]"
 	}
+	elsewhere := func(object string) string { return strings.Replace(object, "{name: ", "{namespace: other, name: ", 1) }
+	other := strings.Replace(web("", reading("1")), "{name: web}", "{name: x}", 1)
 	before := web("", image("1"))
 	for _, test := range []struct {
 		name, now, next string
@@ -87,6 +90,8 @@ func TestEveryChangeIsACanaryOrLaterOrRefused(t *testing.T) {
 		{name: "a StatefulSet's pods", now: before + object("apps/v1", "StatefulSet", pod("1")), next: web("", image("2")) + object("apps/v1", "StatefulSet", pod("2")), refused: "StatefulSet/x: config changes its pods, and a StatefulSet has no second set"},
 		{name: "a StatefulSet's replicas", now: before + object("apps/v1", "StatefulSet", "spec: {replicas: 1, template: {}}"), next: web("", image("2")) + object("apps/v1", "StatefulSet", "spec: {replicas: 2, template: {}}"), canaries: "web", later: "StatefulSet/x"},
 		{name: "a StatefulSet's volumes", now: before + object("apps/v1", "StatefulSet", "spec: {template: {}}"), next: web("", image("2")) + object("apps/v1", "StatefulSet", "spec: {template: {}, volumeClaimTemplates: [{metadata: {name: a}}]}"), refused: "StatefulSet/x: config changes its spec.volumeClaimTemplates"},
+		{name: "a StatefulSet's selector", now: before + object("apps/v1", "StatefulSet", "spec: {template: {}, selector: {matchLabels: {a: b}}}"), next: web("", image("2")) + object("apps/v1", "StatefulSet", "spec: {template: {}, selector: {matchLabels: {a: c}}}"), refused: "StatefulSet/x: config changes its spec.selector"},
+		{name: "a StatefulSet's Service and order", now: before + object("apps/v1", "StatefulSet", "spec: {template: {}}"), next: web("", image("2")) + object("apps/v1", "StatefulSet", "spec: {template: {}, serviceName: a, podManagementPolicy: Parallel}"), refused: "StatefulSet/x: config changes its spec.podManagementPolicy and spec.serviceName"},
 		{name: "a DaemonSet's pods", now: before + object("apps/v1", "DaemonSet", pod("1")), next: web("", image("2")) + object("apps/v1", "DaemonSet", pod("2")), refused: "DaemonSet/x: config changes its pods"},
 		{name: "a Job's pods can't be changed", now: before + object("batch/v1", "Job", pod("1")), next: web("", image("2")) + object("batch/v1", "Job", pod("2")), refused: "Job/x: config changes its pods"},
 		{name: "a CronJob comes later", now: before + object("batch/v1", "CronJob", "spec: {schedule: a}"), next: web("", image("2")) + object("batch/v1", "CronJob", "spec: {schedule: b}"), canaries: "web", later: "CronJob/x"},
@@ -94,26 +99,35 @@ func TestEveryChangeIsACanaryOrLaterOrRefused(t *testing.T) {
 		{name: "rights, budgets and objects of the cluster come later", now: before + object("rbac.authorization.k8s.io/v1", "Role", ""), next: web("", image("2")) + object("rbac.authorization.k8s.io/v1", "Role", "rules: []") + object("policy/v1", "PodDisruptionBudget", "") + object("rbac.authorization.k8s.io/v1", "ClusterRole", ""), canaries: "web", later: "ClusterRole/x (new) PodDisruptionBudget/x (new) Role/x"},
 		{name: "a Service's ports", now: before + service, next: web("", image("2")) + strings.Replace(service, "80", "81", 1), refused: "Service/web: config changes its spec.ports"},
 		{name: "a Service's selector", now: before + service, next: web("", image("2")) + strings.Replace(service, "app: web", "app: www", 1), refused: "Service/web: config changes its spec.selector"},
+		{name: "a Service that becomes headless", now: before + service, next: web("", image("2")) + strings.Replace(service, "spec: {", "spec: {clusterIP: None, ", 1), refused: "Service/web: config changes its spec.clusterIP"},
 		{name: "a Service's type comes later", now: before + service, next: web("", image("2")) + strings.Replace(service, "spec: {", "spec: {type: NodePort, ", 1), canaries: "web", later: "Service/web"},
 		{name: "a Service that goes", now: before + service, next: web("", image("2")), refused: "Service/web would be deleted"},
 		{name: "a new Service comes later", now: before, next: web("", image("2")) + service, canaries: "web", later: "Service/web (new)"},
 		{name: "a random value in the template", now: before, next: web("", image("2")), again: web("", image("3")), refused: "Deployment/web is rendered differently each time"},
+		{name: "a Deployment that is not rendered again", now: before, next: web("", image("2")), again: service, refused: "Deployment/web is rendered differently each time"},
 		{name: "a random value that no pod reads", now: before + secret("1"), next: web("", image("2")) + secret("2"), again: web("", image("2")) + secret("3"), canaries: "web", later: "Secret/key"},
 		{name: "a random value that a canary reads", now: web("", reading("1")) + secret("1"), next: web("", reading("2")) + secret("2"), again: web("", reading("2")) + secret("3"), refused: "Secret/key, which pods of Deployment/web read, is rendered differently each time"},
 		{name: "a random value that other pods read", now: web("", reading("1")) + secret("1"), next: web("", reading("1")) + secret("2"), again: web("", reading("1")) + secret("3"), later: "Deployment/web", refused: "Secret/key, which pods of Deployment/web read, is rendered differently each time"},
 		{name: "what pods read changes under them", now: web("", reading("1")) + configMap("1"), next: web("", reading("1")) + configMap("2"), refused: "Deployment/web reads ConfigMap/settings, which config changes, but the pod template stays the same"},
 		{name: "labels of a ConfigMap are no content", now: web("", reading("1")) + configMap("1"), next: web("", reading("2")) + strings.Replace(configMap("1"), "shop", "other", 1), canaries: "web", later: "ConfigMap/settings"},
 		{name: "a ConfigMap that no pod reads comes later", now: before + configMap("1"), next: web("", image("2")) + configMap("2"), canaries: "web", later: "ConfigMap/settings"},
+		{name: "the type of a Secret is content", now: web("", reading("1")) + secret("1"), next: web("", reading("2")) + secret("1") + "type: example.com/key\n", canaries: "web"},
+		{name: "a ConfigMap of another namespace is not what pods read", now: web("", reading("1")) + elsewhere(configMap("1")), next: web("", reading("2")) + elsewhere(configMap("2")), canaries: "web", later: "ConfigMap/settings"},
+		{name: "pods of another namespace don't read it", now: before + elsewhere(other) + configMap("1"), next: web("", image("2")) + elsewhere(other) + configMap("2"), canaries: "web", later: "ConfigMap/settings"},
 		{name: "an immutable ConfigMap", now: before + configMap("1") + "immutable: true\n", next: web("", image("2")) + configMap("2") + "immutable: true\n", refused: "ConfigMap/settings is immutable"},
 		{name: "a token of a service account", now: web("", reading("1")), next: web("", reading("2")) + secret("1") + "type: kubernetes.io/service-account-token\n", refused: "Secret/key, which pods of Deployment/web read, is the token"},
 		{name: "the network of the node", now: before, next: web("", image("2")+"\n      hostNetwork: true"), refused: "Deployment/web: its pods use the network of their node"},
 		{name: "a port of the node", now: before, next: web("", "      containers: [{name: web, ports: [{containerPort: 80, hostPort: 80}]}]"), refused: "Deployment/web: its pods use ports of their node (hostPort 80)"},
+		{name: "a port of the node of a container that begins first", now: before, next: web("", image("2")+"\n      initContainers: [{name: log, restartPolicy: Always, ports: [{containerPort: 81, hostPort: 81}]}]"), refused: "Deployment/web: its pods use ports of their node (hostPort 81)"},
+		{name: "a port of the pod", now: before, next: web("", "      containers: [{name: web, ports: [{containerPort: 80}]}]"), canaries: "web"},
 		{name: "a strategy without two versions at a time", now: before, next: web("  strategy: {type: Recreate}", image("2")), refused: "Deployment/web: its strategy is Recreate"},
 		{name: "a claim of one node", now: before, next: web("", image("2")+"\n      volumes: [{name: a, persistentVolumeClaim: {claimName: one}}]"), refused: "Deployment/web: its pods mount PersistentVolumeClaim/one, which only one node"},
 		{name: "a claim of many nodes", now: before, next: web("", image("2")+"\n      volumes: [{name: a, persistentVolumeClaim: {claimName: many}}]"), canaries: "web"},
+		{name: "a claim that many nodes read", now: before, next: web("", image("2")+"\n      volumes: [{name: a, persistentVolumeClaim: {claimName: read}}]"), canaries: "web"},
 		{name: "a claim that is not there", now: before, next: web("", image("2")+"\n      volumes: [{name: a, persistentVolumeClaim: {claimName: none}}]"), refused: "Deployment/web: its pods mount PersistentVolumeClaim/none, which does not exist"},
 		{name: "a claim that is new", now: before, next: web("", image("2")+"\n      volumes: [{name: a, persistentVolumeClaim: {claimName: x}}]") + object("v1", "PersistentVolumeClaim", ""), refused: "PersistentVolumeClaim/x, which config adds"},
 		{name: "an account that is new", now: before, next: web("", image("2")+"\n      serviceAccountName: x") + object("v1", "ServiceAccount", ""), refused: "Deployment/web: its pods run as ServiceAccount/x, which config adds"},
+		{name: "an account that is new, by the old name of its field", now: before, next: web("", image("2")+"\n      serviceAccount: x") + object("v1", "ServiceAccount", ""), refused: "Deployment/web: its pods run as ServiceAccount/x, which config adds"},
 		{name: "an account that is there", now: before + object("v1", "ServiceAccount", ""), next: web("", image("2")+"\n      serviceAccountName: x") + object("v1", "ServiceAccount", ""), canaries: "web"},
 		{name: "another namespace", now: strings.Replace(before, "{name: web}", "{name: web, namespace: other}", 1), next: strings.Replace(web("", image("2")), "{name: web}", "{name: web, namespace: other}", 1), refused: "Deployment/web is in namespace other"},
 		{name: "an object of the wrong type", now: before, next: web("  replicas: many", image("2")), refused: "Deployment/web is not a valid Deployment"},
@@ -173,32 +187,77 @@ func TestACanaryReadsCopiesWhereverItsTemplateNamesTheOriginal(t *testing.T) {
 			t.Errorf("the copy %s holds %q, want %q", c.GetName(), v, want)
 		}
 	}
-	got := map[reference]bool{}
-	for _, ref := range references(&r.Canaries[0].Template.Spec) {
-		got[ref] = true
+	original, err := json.Marshal(parse(t, web("", pods("2")))[0].Object["spec"].(map[string]any)["template"])
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := map[reference]bool{{configMapKind, names[configMapKind]}: true, {secretKind, names[secretKind]}: true, {configMapKind, "unchanged"}: true, {secretKind, "other"}: true}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := strings.NewReplacer(`ame":"key"`, `ame":"`+names[secretKind]+`"`, `"name":"settings"`, `"name":"`+names[configMapKind]+`"`).Replace(string(original))
+	var template corev1.PodTemplateSpec
+	if err := json.Unmarshal([]byte(want), &template); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(template, r.Canaries[0].Template); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestContentsAreNamedAnewAndCanNotBeTried(t *testing.T) {
 	pods := func(tag string) string {
-		return "      containers: [{name: web, image: web:" + tag + ", envFrom: [{secretRef: {name: key}}]}]"
+		return "      containers: [{name: web, image: web:" + tag + ", envFrom: [{secretRef: {name: key}}, {configMapRef: {name: settings}}]}]"
 	}
 	result := func(value, key string) Result {
-		next := web("", pods("2")) + secret(value)
+		next := web("", pods("2")) + secret(value) + configMap(value)
 		return Compare(Input{Namespace: "shop", Current: parse(t, web("", pods("1"))), First: parse(t, next), Second: parse(t, next), Key: []byte(key)})
 	}
 	one, same, other, keyed := result("a", "k"), result("a", "k"), result("b", "k"), result("a", "l")
-	if one.Digest != same.Digest || one.Copies[0].GetName() != same.Copies[0].GetName() {
-		t.Error("the same content has two names")
+	if len(one.Copies) != 2 {
+		t.Fatalf("%+v", one)
 	}
-	for name, r := range map[string]Result{"content": other, "key": keyed} {
-		if one.Digest == r.Digest || one.Copies[0].GetName() == r.Copies[0].GetName() {
-			t.Errorf("another %s makes no other name", name)
+	for i, c := range one.Copies {
+		if one.Digest != same.Digest || c.GetName() != same.Copies[i].GetName() {
+			t.Errorf("the same content of a %s has two names", c.GetKind())
 		}
+		for name, r := range map[string]Result{"content": other, "key": keyed} {
+			if one.Digest == r.Digest || c.GetName() == r.Copies[i].GetName() {
+				t.Errorf("another %s of a %s makes no other name", name, c.GetKind())
+			}
+		}
+	}
+}
+
+func TestTheNameOfACopyIsAValidOne(t *testing.T) {
+	name, err := copyName(nil, reference{configMapKind, strings.Repeat("a", maxName)}, content{})
+	if err != nil || len(name) != maxName || !strings.Contains(name, "a-canary-") {
+		t.Errorf("%q, %v", name, err)
+	}
+}
+
+func TestDeploymentsThatReadTheSameShareACopy(t *testing.T) {
+	both := func(tag string) string {
+		one := web("", "      containers: [{name: web, image: web:"+tag+", envFrom: [{configMapRef: {name: settings}}]}]")
+		return one + strings.Replace(one, "{name: web}", "{name: api}", 1)
+	}
+	next := both("2") + configMap("2")
+	r := compareManifests(t, both("1")+configMap("1"), next, next)
+	if len(r.Canaries) != 2 || len(r.Copies) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPodsThatReadNothingNewStayWhenContentsChange(t *testing.T) {
+	r := compareManifests(t, web("", image("1")), web("", image("2")), web("", image("2")))
+	if len(r.Canaries) != 1 || r.Canaries[0].Rolls {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestClaimsOfDeploymentsAreNamed(t *testing.T) {
+	mounting := func(kind, claim string) string {
+		return object("apps/v1", kind, "spec: {template: {spec: {volumes: [{name: a, persistentVolumeClaim: {claimName: "+claim+"}}]}}}")
+	}
+	got := Claims(parse(t, mounting("Deployment", "b")+mounting("StatefulSet", "c")+mounting("Deployment", "a")+mounting("Deployment", "b")))
+	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -224,6 +283,14 @@ func TestManifestsThatCanNotBeReadAreNamedByPlace(t *testing.T) {
 			t.Errorf("%s is read: %v", name, objects)
 		} else if !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "sw0rdfish") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestObjectsHaveAVersionAKindAndAName(t *testing.T) {
+	for _, manifest := range []string{"{kind: Pod, metadata: {name: a}}", "{apiVersion: v1, metadata: {name: a}}", "{apiVersion: v1, kind: Pod}"} {
+		if objects, err := Parse(manifest); err == nil {
+			t.Errorf("%s is read: %v", manifest, objects)
 		}
 	}
 }

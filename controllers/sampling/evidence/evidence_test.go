@@ -124,6 +124,7 @@ func TestSettings(t *testing.T) {
 		{Name: "queue", Max: new(3.0), Interval: 10 * time.Minute, ConsecutiveFailureLimit: 2, MinSamples: 4},
 		{Name: "smoke", Min: new(1.0), Interval: 5 * time.Second, ConsecutiveFailureLimit: 1, MinSamples: 1},
 		{Name: "once", Min: new(1.0), ConsecutiveFailureLimit: 1, MinSamples: 1, Provider: v1alpha1.MetricProvider{BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{}}}},
+		{Name: "repeated", Min: new(1.0), Provider: v1alpha1.MetricProvider{BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{Repeat: true}}}},
 		{Name: "orders", Compare: &resolve.Comparison{Weight: 5}},
 		{Name: "errors", Compare: &resolve.Comparison{Weight: 20, Tolerance: new(.02)}},
 	}, .005)
@@ -132,6 +133,7 @@ func TestSettings(t *testing.T) {
 			{Metric: judge.Value, Name: "queue", Low: math.Inf(-1), High: 3, MinSamples: 4, ConsecutiveFailureLimit: 2, StaleAfter: 30 * time.Minute},
 			{Metric: judge.Value, Name: "smoke", Low: 1, High: math.Inf(1), MinSamples: 1, ConsecutiveFailureLimit: 1, StaleAfter: judge.DefaultStaleAfter},
 			{Metric: judge.Value, Name: "once", Low: 1, High: math.Inf(1), MinSamples: 1, ConsecutiveFailureLimit: 1, StaleAfter: math.MaxInt64},
+			{Metric: judge.Value, Name: "repeated", Low: 1, High: math.Inf(1), StaleAfter: judge.DefaultStaleAfter},
 		},
 		Comparisons: []judge.Comparison{{Name: "orders", Weight: .5, Tolerance: .005}, {Name: "errors", Weight: 2, Tolerance: .02}},
 	}
@@ -153,5 +155,15 @@ func TestNumbersCountByThemselvesWhereNoTrafficCanBeMeasured(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNumbersCountFromTheMomentTheWeightIsLiveAndOnce(t *testing.T) {
+	live := queue(metrics.Sample{At: at(4), Known: at(6)})
+	if got := KnownSince([]metrics.Series{live}, at(5), at(4)); len(got) != 1 {
+		t.Errorf("measured as the weight became live: %v", got)
+	}
+	if got := KnownSince([]metrics.Series{live}, at(6), at(4)); len(got) != 0 {
+		t.Errorf("judged before: %v", got)
 	}
 }

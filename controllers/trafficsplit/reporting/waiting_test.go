@@ -4,10 +4,12 @@ package reporting
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
 func TestWhatMayWait(t *testing.T) {
@@ -44,6 +46,11 @@ func TestWhatMayWait(t *testing.T) {
 		"something stands in the way of a bare split": {bare: true, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 1)},
 		"a bare split is refused":                     {bare: true, now: metav1.Condition{Type: splitv1.ConditionAccepted, Status: metav1.ConditionFalse}},
 		"a bare split that was reported before":       {bare: true, before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 1)},
+		"a bare split that was live waits":            {bare: true, before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1)},
+		"nothing was said before, and it waits":       {now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1)},
+		"the same in other words":                     {before: live, now: metav1.Condition{Type: live.Type, Status: live.Status, Reason: live.Reason, Message: "x", ObservedGeneration: 1}},
+		"no pod is ready yet":                         {before: live, now: live, had: backend(50, 0), has: backend(50, 0), want: true},
+		"another backend":                             {before: live, now: live, had: backend(50, 1), has: []splitv1.BackendStatus{{Service: "other", Weight: 50, ReadyEndpoints: 1}}},
 		"more pods are ready":                         {before: live, now: live, had: backend(50, 1), has: backend(50, 2), want: true},
 		"no pod is ready any more":                    {before: live, now: live, had: backend(50, 1), has: backend(50, 0)},
 		"no pod without requests is ready any more":   {before: live, now: live, had: backend(0, 1), has: backend(0, 0), want: true},
@@ -66,5 +73,33 @@ func TestWhatMayWait(t *testing.T) {
 				t.Errorf("%v", got)
 			}
 		})
+	}
+}
+
+func TestWhatAWithdrawalBeginsWithAndWhatRequestsDoIsSaidAtOnce(t *testing.T) {
+	waiting := []metav1.Condition{{Type: splitv1.ConditionProgrammed, Status: metav1.ConditionFalse, Reason: splitv1.ReasonWaitingForProxies}}
+	live := []metav1.Condition{{Type: splitv1.ConditionProgrammed, Status: metav1.ConditionTrue, Reason: splitv1.ReasonProgrammed}}
+	for name, test := range map[string]struct {
+		before, now splitv1.TrafficSplitStatus
+		want        bool
+	}{
+		"nothing":                       {before: splitv1.TrafficSplitStatus{Conditions: live}, now: splitv1.TrafficSplitStatus{Conditions: live}, want: true},
+		"what proxies confirmed":        {before: splitv1.TrafficSplitStatus{Conditions: live}, now: splitv1.TrafficSplitStatus{Conditions: live, Confirmed: &splitv1.ConfirmedStatus{}}},
+		"the router":                    {before: splitv1.TrafficSplitStatus{Conditions: live}, now: splitv1.TrafficSplitStatus{Conditions: live, Router: "istio"}},
+		"the mirror":                    {before: splitv1.TrafficSplitStatus{Conditions: live}, now: splitv1.TrafficSplitStatus{Conditions: live, Mirror: &splitv1.MirrorStatus{}}},
+		"waiting, for the same routing": {before: splitv1.TrafficSplitStatus{Conditions: live}, now: splitv1.TrafficSplitStatus{Conditions: waiting}},
+		"waiting, for another routing":  {before: splitv1.TrafficSplitStatus{Conditions: live}, now: splitv1.TrafficSplitStatus{Conditions: waiting, ObservedRouting: "x"}, want: true},
+	} {
+		if got := MayWait(&splitv1.TrafficSplit{Status: test.before}, test.now, false); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestProxiesThatAreGivenTimeAreReportedAfterIt(t *testing.T) {
+	for reason, want := range map[string]time.Duration{splitv1.ReasonSettling: Pause + time.Minute, splitv1.ReasonWaitingForProxies: Pause} {
+		if got := PauseOf(&plan.Report{Programmed: plan.Condition{Reason: reason}}, time.Minute); got != want {
+			t.Errorf("%s: %s", reason, got)
+		}
 	}
 }

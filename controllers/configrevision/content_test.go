@@ -20,6 +20,7 @@ func TestReferencesAreFoundWhereverPodsReadThem(t *testing.T) {
 			EnvFrom: []corev1.EnvFromSource{
 				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: local("from" + n)}},
 				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: local("from" + n)}},
+				{ConfigMapRef: &corev1.ConfigMapEnvSource{Optional: new(true)}},
 			},
 			Env: []corev1.EnvVar{
 				{Name: "A", Value: "plain"},
@@ -87,6 +88,7 @@ func TestDigestsTellContentsApartAndNothingElse(t *testing.T) {
 		"a value":          func(c *corev1.ConfigMap) { c.Data["a"] = "2" },
 		"a key":            func(c *corev1.ConfigMap) { delete(c.Data, "a") },
 		"moved characters": func(c *corev1.ConfigMap) { c.Data = map[string]string{"a1": "", "b": "2"} },
+		"a binary value":   func(c *corev1.ConfigMap) { c.BinaryData["c"] = []byte{4} },
 		"binary for text":  func(c *corev1.ConfigMap) { delete(c.Data, "b"); c.BinaryData["b"] = []byte("2") },
 	} {
 		other := base()

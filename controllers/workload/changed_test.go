@@ -57,8 +57,18 @@ func TestAnUpdateOfWhatNoCacheKeepsIsTheSame(t *testing.T) {
 		want       bool // that they differ
 	}{
 		"a Deployment that is paused says so": {deployment: func(d *appsv1.Deployment) {
-			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "DeploymentPaused"}}
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "DeploymentPaused"}}
 		}},
+		"its pods can be made again": {deployment: func(d *appsv1.Deployment) {
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse}}
+		}},
+		"those of a ReplicaSet can be made again": {replicaSet: func(rs *appsv1.ReplicaSet) {
+			rs.Status.Conditions = failed("")
+			rs.Status.Conditions[0].Status = corev1.ConditionFalse
+		}},
+		"its pods are of another revision": {replicaSet: func(rs *appsv1.ReplicaSet) {
+			rs.Spec.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "2"
+		}, want: true},
 		"its pods are ready, and not available": {deployment: func(d *appsv1.Deployment) { d.Status.ReadyReplicas, d.Status.UnavailableReplicas = 4, 1 }},
 		"its old pods end":                      {deployment: func(d *appsv1.Deployment) { d.Status.TerminatingReplicas = new(int32(2)) }},
 		"its controller has seen it":            {deployment: func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 2 }, want: true},

@@ -205,3 +205,30 @@ func TestMetadataOfACachedReplicaSetAreThoseOfTheAPI(t *testing.T) {
 		})
 	}
 }
+
+func TestTextsQuantitiesAndMapsHaveOneDigest(t *testing.T) {
+	of := func(name, image string) Digest {
+		return TemplateDigest(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}}})
+	}
+	if of("ab", "c") == of("a", "bc") {
+		t.Error("a text that ends later makes no difference")
+	}
+	memory := func(amount string) *corev1.PodTemplateSpec {
+		pod := template("app", nil)
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(amount)}
+		return pod
+	}
+	if !checkDigests(t, "a quantity", memory("1Gi"), memory("1073741824")) {
+		t.Error("the same quantity in another unit is another template")
+	}
+	labels := map[string]string{}
+	for i := range 16 {
+		labels[string(rune('a'+i))] = "x"
+	}
+	first := TemplateDigest(template("app", labels))
+	for range 16 {
+		if TemplateDigest(template("app", maps.Clone(labels))) != first {
+			t.Fatal("the order of a map makes a difference")
+		}
+	}
+}

@@ -125,6 +125,7 @@ func TestABackendHasTheRootsPortsAndTrafficSettingsForOneRevision(t *testing.T) 
 		"port":         func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 },
 		"distribution": func(s *corev1.Service) { s.Spec.TrafficDistribution = nil },
 		"label":        func(s *corev1.Service) { delete(s.Labels, v1alpha1.LabelRole) },
+		"role":         func(s *corev1.Service) { s.Labels[v1alpha1.LabelRole] = v1alpha1.RoleStable },
 	} {
 		changed := live.DeepCopy()
 		drift(changed)
@@ -164,6 +165,9 @@ func TestOnlyWhatWasMadeForTheVeryRolloutIsItsOwn(t *testing.T) {
 	Mark(s, ro)
 	if !IsMarked(s, ro) || IsMarked(s, again) {
 		t.Errorf("marks %v %v", s.Labels, s.Annotations)
+	}
+	if s.Labels[v1alpha1.LabelRollout] = "shop"; IsMarked(s, ro) {
+		t.Error("what has another name on it is taken for the Rollout's")
 	}
 }
 

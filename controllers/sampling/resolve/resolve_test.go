@@ -111,6 +111,22 @@ func TestSettingsOfAMetric(t *testing.T) {
 	if err != nil || *m.Min != 1 || m.ConsecutiveFailureLimit != 1 || m.Release.Step != 2 {
 		t.Errorf("a job of each step: %+v, %v", m, err)
 	}
+	job := func(repeat bool) v1alpha1.MetricProvider {
+		return v1alpha1.MetricProvider{Type: v1alpha1.ProviderJob, BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{Repeat: repeat}}}
+	}
+	m, err = one(func(m *v1alpha1.Metric) { m.Provider = job(true) })
+	if err != nil || m.ConsecutiveFailureLimit != 3 || m.Release.Step != 0 {
+		t.Errorf("a job that is repeated: %+v, %v", m, err)
+	}
+	m, err = one(func(m *v1alpha1.Metric) { m.Provider, m.ConsecutiveFailureLimit = job(false), new(int32(2)) })
+	if err != nil || m.ConsecutiveFailureLimit != 2 {
+		t.Errorf("a job that may fail once: %+v, %v", m, err)
+	}
+	for _, interval := range []v1alpha1.Duration{"5s", "1h"} {
+		if _, err := one(func(m *v1alpha1.Metric) { m.Interval = interval }); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A template for all namespaces is confined by the arguments that it takes from the release: a
@@ -148,7 +164,7 @@ func TestMistakesNameTheFieldAndTheFix(t *testing.T) {
 	}
 	both := ref("plain")
 	both.Metrics = []v1alpha1.InlineMetric{inline(web("a"))}
-	tooMany := &v1alpha1.Analysis{TemplateRefs: []v1alpha1.TemplateReference{{Name: "many"}, {Name: "many"}, {Name: "many"}}}
+	tooMany := &v1alpha1.Analysis{Metrics: both.Metrics, TemplateRefs: []v1alpha1.TemplateReference{{Name: "many"}, {Name: "many"}}}
 	for name, test := range map[string]struct {
 		analysis *v1alpha1.Analysis
 		want     string
@@ -160,7 +176,7 @@ func TestMistakesNameTheFieldAndTheFix(t *testing.T) {
 		"an own argument without a value":   {&v1alpha1.Analysis{Args: []v1alpha1.MetricArgument{{Name: "x"}}}, "spec.analysis.args[0]: x has no value; give value, field or secretKeyRef"},
 		"a field that is none":              {&v1alpha1.Analysis{Args: []v1alpha1.MetricArgument{{Name: "x", Field: "Y"}}}, `spec.analysis.args[0].field: "Y" is not a field that an argument can have`},
 		"two metrics of one name":           {both, "AnalysisTemplate plain: spec.metrics[0].name: a is the name of spec.analysis.metrics[0] too; rename one of them"},
-		"too many":                          {tooMany, "spec.analysis: has 24 metrics with those of its templates; 16 are possible"},
+		"too many":                          {tooMany, "spec.analysis: has 17 metrics with those of its templates; 16 are possible"},
 		"a limit that is no number":         {own(func(m *v1alpha1.InlineMetric) { m.Max = "low" }), "spec.analysis.metrics[0].max: "},
 		"a lower limit that is no number":   {own(func(m *v1alpha1.InlineMetric) { m.Min = "low" }), "spec.analysis.metrics[0].min: "},
 		"an interval that is none":          {own(func(m *v1alpha1.InlineMetric) { m.Interval = "often" }), "spec.analysis.metrics[0].interval: "},

@@ -187,6 +187,58 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// withoutMutants are pure folders whose conditions have no list in e2e/mutate/lists, and why. The others decide
+// what happens to traffic, versions or rights.
+var withoutMutants = map[string]string{
+	"cmd/build":                             "it tells the version that the build gave it",
+	"cmd/kubectl-traffic/boxgraph":          "TestText compares whole drawings",
+	"cmd/kubectl-traffic/dashboard/view":    "it shows what was decided",
+	"cmd/kubectl-traffic/migration":         "TestGolden compares whole files, which a user reads before they are applied",
+	"cmd/kubectl-traffic/migration/argo":    "as for all of migration",
+	"cmd/kubectl-traffic/migration/flagger": "as for all of migration",
+	"cmd/kubectl-traffic/migration/source":  "as for all of migration",
+	"cmd/kubectl-traffic/migration/target":  "as for all of migration",
+	"cmd/kubectl-traffic/rolloutinit":       "TestWrite compares whole files, which a user reads before they are applied",
+	"cmd/kubectl-traffic/rolloutview":       "it shows what was decided",
+	"cmd/kubectl-traffic/trafficstats":      "it shows what was measured",
+	"controllers/notify/payload":            "TestNotificationsLookLikeThis compares whole bodies",
+}
+
+func TestPureFoldersHaveMutants(t *testing.T) {
+	listed := map[string]bool{}
+	lists, err := filepath.Glob("e2e/mutate/lists/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		content, err := os.ReadFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			if folder, found := strings.CutPrefix(line, "package: "); found {
+				listed[strings.TrimSpace(folder)] = true
+			}
+		}
+	}
+	pure := map[string]bool{}
+	for _, file := range sources(t, ".go") {
+		if rule, found := layerOf(path.Dir(file)); found && rule.pure && !strings.HasSuffix(file, "_test.go") {
+			pure[path.Dir(file)] = true
+		}
+	}
+	for folder := range pure {
+		if _, excepted := withoutMutants[folder]; listed[folder] == excepted {
+			t.Errorf("%s is pure: it needs a list of mutants in e2e/mutate/lists, or a reason in withoutMutants, and not both", folder)
+		}
+	}
+	for folder := range withoutMutants {
+		if !pure[folder] {
+			t.Errorf("%s is not pure, or not there: it needs no reason for having no mutants", folder)
+		}
+	}
+}
+
 func TestLayersCatchWhatTheyForbid(t *testing.T) {
 	tests := []struct {
 		name, folder, imported string

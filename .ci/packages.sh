@@ -3,8 +3,9 @@
 
 # Installs the Debian packages that the tests use and that are missing: a C
 # compiler for Go's race detector, nginx with its stream module for the tests
-# of the proxy, a Prometheus for those of its queries, jq and curl for the examples of
-# pages, a browser with a font for the dashboard, and npm to build its page. Services are not started.
+# of the proxy, a Prometheus for those of its queries, jq, curl and openssl for the examples of
+# pages, a browser with a font for the dashboard, npm to build its page, and containerd for what
+# kind does. A local cluster installs what its node needs. Services are not started.
 # Where it can't install, it says what will be left out; the tests themselves skip
 # with the same reason.
 set -euo pipefail
@@ -17,6 +18,8 @@ command -v jq >/dev/null || missing+=(jq)
 command -v curl >/dev/null || missing+=(curl)
 command -v chromium >/dev/null || missing+=(chromium fonts-dejavu-core)
 command -v npm >/dev/null || missing+=(npm)
+command -v openssl >/dev/null || missing+=(openssl)
+command -v containerd >/dev/null || missing+=(containerd)
 [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing+=(libnginx-mod-stream)
 
 if [ ${#missing[@]} -eq 0 ]; then

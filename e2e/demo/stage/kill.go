@@ -3,17 +3,23 @@
 package stage
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -25,7 +31,12 @@ const (
 	managerSelector = "app.kubernetes.io/name=serin"
 	// managerLease is held by the manager that leads, as POD_ID.
 	managerLease = "manager.serin.dev"
+	// leadLimit bounds how long none may lead: a lease of one that was killed has to run out first.
+	leadLimit = time.Minute
 )
+
+// errNoLeader is the error while no manager leads.
+var errNoLeader = errors.New("no manager leads")
 
 // killer ends parts of Serin without a warning.
 type killer struct {
@@ -44,9 +55,14 @@ func newKiller(core kubernetes.Interface) killer {
 
 // Kill implements story.Stage. Where the pod runs on this machine, its process
 // gets SIGKILL and its container restarts; elsewhere the pod is deleted without
-// grace, which is as sudden.
+// grace, which is as sudden. It waits until a manager leads, if that is the target.
 func (s *Stage) Kill(ctx context.Context, target story.Target) error {
-	return s.killer.killTarget(ctx, target)
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, leadLimit, true, func(ctx context.Context) (bool, error) {
+		last = s.killer.killTarget(ctx, target)
+		return !errors.Is(last, errNoLeader), nil
+	})
+	return cmp.Or(last, err)
 }
 
 func (k killer) killTarget(ctx context.Context, target story.Target) error {
@@ -64,30 +80,36 @@ func (k killer) killTarget(ctx context.Context, target story.Target) error {
 	// One of them: the others take over. Of the managers it is the one that leads.
 	victim := &pods.Items[0]
 	if target == story.TargetManager {
-		leader, err := k.leader(ctx)
-		if err != nil {
+		if victim, err = k.leader(ctx, pods.Items); err != nil {
 			return err
-		}
-		for i := range pods.Items {
-			if pods.Items[i].Name == leader {
-				victim = &pods.Items[i]
-			}
 		}
 	}
 	return k.killPod(ctx, victim)
 }
 
-// leader is the name of the manager's pod that leads, "" while none does.
-func (k killer) leader(ctx context.Context) (string, error) {
+// leader is the manager's pod that leads, or errNoLeader.
+func (k killer) leader(ctx context.Context, pods []corev1.Pod) (*corev1.Pod, error) {
 	lease, err := k.core.CoordinationV1().Leases(SystemNamespace).Get(ctx, managerLease, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return nil, errNoLeader
 	}
 	if err != nil {
-		return "", fmt.Errorf("find the manager that leads: %w", err)
+		return nil, fmt.Errorf("find the manager that leads: %w", err)
 	}
-	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
-	return pod, nil
+	name, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Name == name && leads(&pod, lease) })
+	if i < 0 {
+		return nil, errNoLeader
+	}
+	return &pods[i], nil
+}
+
+// leads tells whether the process that runs in the pod that holds a lease has acquired it. After a
+// crash the lease is that of the process before, which leads no more.
+func leads(pod *corev1.Pod, lease *coordinationv1.Lease) bool {
+	return lease.Spec.AcquireTime != nil && slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Running != nil && !c.State.Running.StartedAt.After(lease.Spec.AcquireTime.Time)
+	})
 }
 
 func (k killer) killPod(ctx context.Context, pod *corev1.Pod) error {

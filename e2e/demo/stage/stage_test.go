@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -132,7 +133,14 @@ func TestKill(t *testing.T) {
 	manager := func(name, container string) *corev1.Pod {
 		p := proxy(name, container)
 		p.Namespace, p.Labels = SystemNamespace, map[string]string{"app.kubernetes.io/name": "serin"}
+		p.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Unix(100, 0)}
 		return p
+	}
+	lease := func(holder string, acquired int64) *coordinationv1.Lease {
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: managerLease, Namespace: SystemNamespace},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, AcquireTime: &metav1.MicroTime{Time: time.Unix(acquired, 0)}},
+		}
 	}
 	proc := fstest.MapFS{
 		"1/cgroup":   {Data: []byte("0::/init.scope\n")},
@@ -165,17 +173,24 @@ func TestKill(t *testing.T) {
 			target: story.TargetProxy, killed: []int{71},
 		},
 		{
-			name: "the manager that leads is killed",
-			pods: []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb"), &coordinationv1.Lease{
-				ObjectMeta: metav1.ObjectMeta{Name: managerLease, Namespace: SystemNamespace},
-				Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("b_0f1e")},
-			}},
+			name:   "the manager that leads is killed",
+			pods:   []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb"), lease("b_0f1e", 101)},
 			target: story.TargetManager, killed: []int{72},
 		},
 		{
-			name:   "a manager is killed while none leads",
-			pods:   []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb")},
-			target: story.TargetManager, killed: []int{71},
+			name:   "no manager is killed while there is no lease",
+			pods:   []runtime.Object{manager("a", "containerd://aaa")},
+			target: story.TargetManager, wantErr: errNoLeader.Error(),
+		},
+		{
+			name:   "no manager is killed while the one that leads is gone",
+			pods:   []runtime.Object{manager("a", "containerd://aaa"), lease("b_0f1e", 101)},
+			target: story.TargetManager, wantErr: errNoLeader.Error(),
+		},
+		{
+			name:   "no manager is killed while the one that led has been started again",
+			pods:   []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb"), lease("b_0f1e", 99)},
+			target: story.TargetManager, wantErr: errNoLeader.Error(),
 		},
 		{
 			name:   "a pod elsewhere is deleted without grace",

@@ -73,6 +73,7 @@ func TestCanaryRelease(t *testing.T) {
 		s.awaitConnections()
 		s.measure("after the adoption", map[string]float64{"v2": 1})
 		s.deleteCanaries()
+		s.requireAsBefore(false)
 		s.addPings(pingers)
 		s.endLoad()
 		s.judge()

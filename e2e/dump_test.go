@@ -25,9 +25,23 @@ import (
 // other objects in an older form (endpoints), and leases.
 var notDumped = []string{"events", "endpoints", "leases"}
 
-// replaced are kinds whose objects come and go when a version is released. An AnalysisResult
-// with the recordings of its releases stays as long as its Rollout.
-var replaced = []string{"Pod", "ReplicaSet", "Secret", "Deployment", "Rollout", "HorizontalPodAutoscaler", "AnalysisResult"}
+// A release changes what is in objects of changed kinds, and those of replaced kinds come and go
+// with it. So do Secrets of Helm, which has one for each revision. An AnalysisResult with the
+// recordings of its releases stays as long as its Rollout.
+var (
+	replaced     = []string{"Pod", "ReplicaSet", "AnalysisResult"}
+	changed      = append([]string{"Deployment", "Rollout", "HorizontalPodAutoscaler", "ConfigMap", "Secret"}, replaced...)
+	helmRevision = "Secret/sh.helm.release."
+)
+
+// ofRelease tells whether a difference is one that releases make.
+func ofRelease(name, now string, had, has bool) bool {
+	kind, _, _ := strings.Cut(name, "/")
+	if had && has {
+		return slices.Contains(changed, kind)
+	}
+	return (slices.Contains(replaced, kind) || strings.HasPrefix(name, helmRevision)) && !strings.Contains(now, "serin-proxy-")
+}
 
 // generations count the writes of a release to what is restored.
 var generations = regexp.MustCompile(`(?m)^.*[gG]eneration: \d+\n`)
@@ -74,14 +88,13 @@ func leftovers(before, after map[string]string, strict bool) (list []string) {
 	both := maps.Clone(before)
 	maps.Copy(both, after)
 	for _, name := range slices.Sorted(maps.Keys(both)) {
-		kind, _, _ := strings.Cut(name, "/")
 		old, had := before[name]
 		now, has := after[name]
 		if !strict {
 			old, now = generations.ReplaceAllString(old, ""), generations.ReplaceAllString(now, "")
 		}
 		switch {
-		case !strict && slices.Contains(replaced, kind) && (had || has && !strings.Contains(now, "serin-proxy-")):
+		case !strict && ofRelease(name, now, had, has):
 		case !had:
 			list = append(list, name+" is left over")
 		case !has:
@@ -153,12 +166,17 @@ func (s *site) text(object unstructured.Unstructured) string {
 }
 
 func TestLeftovers(t *testing.T) {
-	before := map[string]string{"Service/web": "spec: a\n", "HTTPRoute/web": "generation: 1\nspec: a\n", "Pod/web-1": "v1"}
+	before := map[string]string{"Service/web": "spec: a\n", "HTTPRoute/web": "generation: 1\nspec: a\n", "Pod/web-1": "v1", "Deployment/web": "spec: a\n"}
 	with := func(changes ...string) map[string]string {
 		after := maps.Clone(before)
 		for i := 0; i < len(changes); i += 2 {
 			after[changes[i]] = changes[i+1]
 		}
+		return after
+	}
+	without := func(name string, changes ...string) map[string]string {
+		after := with(changes...)
+		delete(after, name)
 		return after
 	}
 	for _, test := range []struct {
@@ -172,14 +190,21 @@ func TestLeftovers(t *testing.T) {
 		{"a RoleBinding is left after a release", with("RoleBinding/serin-proxy-web", ""), false, 1},
 		{"a budget is left after a release", with("PodDisruptionBudget/serin-proxy-web", ""), false, 1},
 		{"a Deployment of proxies is left after a release", with("Deployment/serin-proxy-web", "name: serin-proxy-web"), false, 1},
+		{"a Deployment of a canary is left after a release", with("Deployment/web-canary", "name: web"), false, 1},
+		{"an autoscaler of a canary is left after a release", with("HorizontalPodAutoscaler/web-canary", ""), false, 1},
+		{"a copy of a Secret is left after a release", with("Secret/web-canary", ""), false, 1},
+		{"a revision of Helm is there after a release", with("Secret/sh.helm.release.v1.web.v2", ""), false, 0},
+		{"a pod of a proxy is left after a release", with("Pod/serin-proxy-web-1", "name: serin-proxy-web-1"), false, 1},
+		{"a Deployment has changed in a release", with("Deployment/web", "spec: b\n"), false, 0},
+		{"a Deployment is gone after a release", without("Deployment/web"), false, 1},
 		{"a recording is there after a release", with("AnalysisResult/web", ""), false, 0},
 		{"a recording is left", with("AnalysisResult/web", ""), true, 1},
 		{"endpoints are left after a release", with("EndpointSlice of web-canary", ""), false, 1},
 		{"a Service has changed", with("Service/web", "spec: b\n"), true, 1},
 		{"a Service has changed in a release", with("Service/web", "spec: b\n"), false, 1},
-		{"a Service is gone", map[string]string{"HTTPRoute/web": before["HTTPRoute/web"], "Pod/web-1": "v1"}, false, 1},
-		{"a pod is another one", map[string]string{"Service/web": before["Service/web"], "HTTPRoute/web": before["HTTPRoute/web"], "Pod/web-2": "v2"}, true, 2},
-		{"a pod is another one after a release", map[string]string{"Service/web": before["Service/web"], "HTTPRoute/web": before["HTTPRoute/web"], "Pod/web-2": "v2"}, false, 0},
+		{"a Service is gone", without("Service/web"), false, 1},
+		{"a pod is another one", without("Pod/web-1", "Pod/web-2", "v2"), true, 2},
+		{"a pod is another one after a release", without("Pod/web-1", "Pod/web-2", "v2"), false, 0},
 		{"a route was written", with("HTTPRoute/web", "generation: 3\nspec: a\n"), true, 1},
 		{"a route was written in a release", with("HTTPRoute/web", "generation: 3\nspec: a\n"), false, 0},
 		{"a route was changed in a release", with("HTTPRoute/web", "generation: 3\nspec: b\n"), false, 1},

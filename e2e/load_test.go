@@ -34,8 +34,11 @@ func (s *site) startLoad(target string, services ...string) {
 // endLoad notes what was counted until now, when nothing is under way that was sent before.
 func (s *site) endLoad() {
 	s.t.Helper()
-	s.record.After = s.settledReport()
+	s.record.After = s.settledReport(generator.Report.SettledSince)
 	if s.rejections != nil {
+		if err := s.rejections.CatchUp(s.t.Context()); err != nil {
+			s.t.Log("what the node leads nowhere excuses nothing:", err)
+		}
 		s.record.Rejections = s.rejections.Since(s.record.Before.Time)
 		s.t.Logf("the node led nowhere while it exchanged rules: %v", s.record.Rejections)
 	}
@@ -93,7 +96,7 @@ func (s *site) awaitConnections() {
 // measure notes which versions answer while their shares stay, and what else is done.
 func (s *site) measure(what string, shares map[string]float64, meanwhile ...func()) {
 	s.t.Helper()
-	first := s.settledReport()
+	first := s.settledReport(mainSettled)
 	for _, do := range meanwhile {
 		do()
 	}
@@ -108,17 +111,19 @@ func (s *site) measure(what string, shares map[string]float64, meanwhile ...func
 	})
 }
 
-// settledReport is what the load generator has counted when nothing is on its way any more
-// that was sent before now.
-func (s *site) settledReport() (report generator.Report) {
+// settledReport is what the load generator has counted when what was sent before now is settled.
+func (s *site) settledReport(settled func(now, begun generator.Report) bool) (report generator.Report) {
 	s.t.Helper()
-	sent := s.loadReport().Sent
+	begun := s.loadReport()
 	s.poll("the end of all requests under way", func() bool {
 		report = s.loadReport()
-		return report.Settled >= sent
+		return settled(report, begun)
 	})
 	return report
 }
+
+// mainSettled tells whether no request of the main load is under way that was at an earlier report.
+func mainSettled(now, begun generator.Report) bool { return now.Settled >= begun.Sent }
 
 // loadReport is what the load generator has counted. On a machine that stands still it may
 // not answer in time, nor be ready; what it counts is not lost by that.

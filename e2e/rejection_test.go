@@ -17,7 +17,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/serin-dev/serin/config/testenv"
 )
@@ -26,8 +25,6 @@ const (
 	// enoughRejections tell that the recorder works, and exchangeLimit bounds how long they may take.
 	enoughRejections = 5
 	exchangeLimit    = 3 * time.Minute
-	// tellLimit bounds how far the recorder may be behind.
-	tellLimit = time.Second
 )
 
 // TestLongWhatTheNodeLeadsNowhereIsNoted exchanges the rule of a Service by itself again and
@@ -63,7 +60,9 @@ func TestLongWhatTheNodeLeadsNowhereIsNoted(t *testing.T) {
 	exchanges := i.exchangeRule(t, address, func() bool { return ctx.Err() == nil && c.refused.Load() < enoughRejections })
 	end()
 	c.all.Wait()
-	_ = wait.PollUntilContextTimeout(t.Context(), look, tellLimit, true, func(context.Context) (bool, error) { return noted() >= c.refused.Load(), nil })
+	if err := i.rejections.CatchUp(t.Context()); err != nil {
+		t.Error(mark, err)
+	}
 	t.Logf("of %d connections %d were refused, while the rule was exchanged %d times; %d were noted", c.made.Load(), c.refused.Load(), exchanges, noted())
 	if c.refused.Load() < enoughRejections || noted() < c.refused.Load() {
 		t.Error(mark, "not all that was refused was noted, or too little was refused to tell")

@@ -28,7 +28,7 @@ type Finding struct {
 func Judge(r Record) []Finding {
 	lost := r.checkDisrupted
 	if !r.Disrupted {
-		lost = func() []Finding { return slices.Concat(r.checkLost(), r.checkRefused()) }
+		lost = func() []Finding { return slices.Concat(r.checkLost(), r.checkRefused(), r.checkLate()) }
 	}
 	return slices.Concat(r.checkLoad(), lost(), r.checkAnswers(), r.checkSpans(), r.checkPings(), r.checkLeftovers())
 }
@@ -89,48 +89,79 @@ func (t traffic) lost(controls []traffic) (list []Finding) {
 	return list
 }
 
-// checkRefused: a Service with Serin refuses no more connections than the control, whose
-// endpoints change at the same moments. What the node was seen to lead nowhere while it
-// exchanged a rule does not count, for either.
+// checkRefused: a Service with Serin refuses a connection only when the control does, whose
+// endpoints change at the same moments. What the node was seen to lead nowhere while it exchanged
+// a rule does not count, for either; of that, the Service has no more than the control.
 func (r Record) checkRefused() []Finding { return r.compareRefused(r.target(), r.control()) }
 
-func (r Record) compareRefused(targets, controls []traffic) []Finding {
-	n, failures := r.refused(targets)
-	others, _ := r.refused(controls)
-	if n <= others {
-		return nil
+func (r Record) compareRefused(targets, controls []traffic) (list []Finding) {
+	target, control := r.refused(targets), r.refused(controls)
+	if nowhere := target.nowhere + control.nowhere; target.nowhere > control.nowhere && !Plausible(target.nowhere, nowhere, 0.5) {
+		list = append(list, found("%d connections were led nowhere, and %d of the control: more than rules that are exchanged explain", target.nowhere, control.nowhere)...)
 	}
-	return []Finding{{
-		Text:      fmt.Sprintf("%d connections were refused, and %d by the control%s", n, others, latest(failures)),
-		OnControl: n == int64(len(failures)) && allOnControl(failures, controls),
-	}}
-}
-
-// refused are the connections that were refused but for those that the node led nowhere.
-func (r Record) refused(list []traffic) (n int64, failures []generator.Failure) {
-	for _, t := range list {
-		n += t.kinds[generator.KindRefused]
-		failures = append(failures, t.failuresOf(generator.KindRefused)...)
-	}
-	known := int64(len(failures))
-	failures = leaveOutRejected(failures, r.Rejections)
-	return n - known + int64(len(failures)), failures
-}
-
-// leaveOutRejected leaves out a refused connection for each that the node rejected of the same
-// address at the same moment.
-func leaveOutRejected(failures []generator.Failure, rejections []rejection.Rejection) []generator.Failure {
-	unused := slices.Clone(rejections)
-	return slices.DeleteFunc(failures, func(f generator.Failure) bool {
-		i := slices.IndexFunc(unused, func(r rejection.Rejection) bool {
-			return strings.Contains(f.Detail, r.Address+":") && f.Time.Sub(r.Time).Abs() < moment
+	alone := leaveOut(target.failures, control.failures, func(f, c generator.Failure) bool { return f.Time.Sub(c.Time).Abs() < moment })
+	if n := target.unknown + int64(len(alone)); n > 0 {
+		list = append(list, Finding{
+			Text:      fmt.Sprintf("%d connections were refused, and none by the control at the same moment%s", n, latest(alone)),
+			OnControl: target.unknown == 0 && allOnControl(alone, controls),
 		})
+	}
+	return list
+}
+
+// refusals are the connections that were refused: those that the node led nowhere, the others, and
+// those of which it is not known when.
+type refusals struct {
+	nowhere, unknown int64
+	failures         []generator.Failure
+}
+
+func (r Record) refused(list []traffic) (all refusals) {
+	for _, t := range list {
+		failures := t.failuresOf(generator.KindRefused)
+		all.unknown += t.kinds[generator.KindRefused] - int64(len(failures))
+		all.failures = append(all.failures, failures...)
+	}
+	known := len(all.failures)
+	all.failures = leaveOut(all.failures, r.Rejections, func(f generator.Failure, nowhere rejection.Rejection) bool {
+		told := nowhere.Time.Sub(f.Time)
+		return strings.Contains(f.Detail, nowhere.Address+":") && -moment < told && told < toldWithin
+	})
+	all.nowhere = int64(known - len(all.failures))
+	return all
+}
+
+// leaveOut leaves out a failure for each cause that explains it.
+func leaveOut[T any](failures []generator.Failure, causes []T, explains func(generator.Failure, T) bool) []generator.Failure {
+	unused := slices.Clone(causes)
+	return slices.DeleteFunc(slices.Clone(failures), func(f generator.Failure) bool {
+		i := slices.IndexFunc(unused, func(cause T) bool { return explains(f, cause) })
 		if i < 0 {
 			return false
 		}
 		unused = slices.Delete(unused, i, i+1)
 		return true
 	})
+}
+
+// checkLate: nothing took much longer than usual.
+func (r Record) checkLate() (list []Finding) {
+	for _, t := range r.target() {
+		list = append(list, t.late(r.control())...)
+	}
+	return list
+}
+
+// late are the answers that took long.
+func (t traffic) late(controls []traffic) []Finding {
+	slow := slices.DeleteFunc(t.failuresOf(generator.KindSlow), func(f generator.Failure) bool { return f.Seconds < late.Seconds() })
+	if len(slow) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Text:      fmt.Sprintf("%d of %d %s took %s or longer%s", len(slow), t.requests, t.what, late, latest(slow)),
+		OnControl: allOnControl(slow, controls),
+	}}
 }
 
 // checkAnswers: no version fails but the one that does so on purpose.
@@ -174,6 +205,7 @@ func (r Record) checkPings() (list []Finding) {
 			}
 		}
 		list = append(list, target.lost([]traffic{control})...)
+		list = append(list, target.late([]traffic{control})...)
 		list = append(list, r.compareRefused([]traffic{target}, []traffic{control})...)
 	}
 	return list
@@ -199,8 +231,15 @@ func latest(failures []generator.Failure) string {
 	return text.String()
 }
 
-// moment is how far apart two failures may be that happen at the same moment.
-const moment = time.Second
+const (
+	// moment is how far apart two failures may be that happen at the same moment.
+	moment = time.Second
+	// toldWithin is how soon a busy machine tells what its node has led nowhere.
+	toldWithin = 10 * time.Second
+	// late is how long an answer takes of which the first packet was lost twice. One packet is lost
+	// when a node leads it nowhere, and the client tries again a second later by itself.
+	late = 3 * time.Second
+)
 
 // allOnControl tells whether each failure has one of the control that is of the same class and
 // overlaps it in time.

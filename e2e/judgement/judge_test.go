@@ -50,7 +50,7 @@ func TestEachPlantedLossFailsItsRun(t *testing.T) {
 		"reset":    "requests on the connection that is held: reset",
 		"version":  "v1 answered",
 		"leftover": "RoleBinding/serin-proxy-leftover is left over",
-		"refused":  "connections were refused, and 0 by the control",
+		"refused":  "connections were refused, and none by the control at the same moment",
 	} {
 		t.Run(plant, func(t *testing.T) {
 			findings := Judge(read(t, plant))
@@ -71,6 +71,11 @@ func lose(r *Record, kind generator.Kind, seconds ...float64) {
 		r.After.Kinds = append(r.After.Kinds, generator.KindReport{Kind: kind, Count: 1})
 		r.After.Failures = append(r.After.Failures, generator.Failure{Time: middle(*r), Kind: kind, Seconds: s})
 	}
+}
+
+// slow adds an answer that took long to the main load.
+func slow(r *Record, seconds float64) {
+	r.After.Failures = append(r.After.Failures, generator.Failure{Time: middle(*r), Kind: generator.KindSlow, Version: "v1", Seconds: seconds})
 }
 
 // control adds failed requests of one kind to the control.
@@ -98,6 +103,10 @@ func TestOneLossIsEnough(t *testing.T) {
 		"a name that is not found":                   {harm: func(r *Record) { lose(r, generator.KindDNS, 0.1) }},
 		"a connection that is refused":               {harm: func(r *Record) { lose(r, generator.KindRefused, 0.1) }},
 		"two refused, and one by the control later":  {harm: func(r *Record) { lose(r, generator.KindRefused, 0, 0); control(r, generator.KindRefused, time.Minute) }},
+		"one refused, and one by the control later":  {harm: func(r *Record) { lose(r, generator.KindRefused, 0); control(r, generator.KindRefused, time.Minute) }},
+		"an answer that takes long":                  {harm: func(r *Record) { slow(r, 3) }},
+		"one that takes long with the control":       {harm: func(r *Record) { slow(r, 3); control(r, generator.KindSlow, 0) }, inconclusive: true},
+		"one that takes long, and another refused":   {harm: func(r *Record) { slow(r, 3); control(r, generator.KindRefused, 0) }},
 		"one reset while the control is slow":        {harm: func(r *Record) { lose(r, generator.KindReset, 0.1); control(r, generator.KindSlow, 0) }},
 		"one late, and the control slow a minute on": {harm: func(r *Record) { lose(r, generator.KindTimeout, 10); control(r, generator.KindSlow, time.Minute) }},
 		"one late while the control is slow":         {harm: func(r *Record) { lose(r, generator.KindTimeout, 10); control(r, generator.KindSlow, 0) }, inconclusive: true},
@@ -172,8 +181,9 @@ func span(r *Record, what string) Span {
 func TestWhatTheControlSuffersTooIsNoLoss(t *testing.T) {
 	r := read(t, "clean")
 	lose(&r, generator.KindRefused, 0)
-	control(&r, generator.KindRefused, time.Minute)
+	control(&r, generator.KindRefused, moment/2)
 	control(&r, generator.KindReset, 0)
+	slow(&r, 2.9)
 	if findings := Judge(r); len(findings) > 0 {
 		t.Error(texts(findings))
 	}
@@ -192,7 +202,9 @@ func TestWhatTheNodeLedNowhereIsNoLoss(t *testing.T) {
 		"one of two that were refused":   {address: "10.96.8.61:80", refused: 2, lost: true},
 		"one of another Service":         {address: "10.96.8.6:80", refused: 1, lost: true},
 		"one of another port":            {address: "10.96.8.61:8", refused: 1, lost: true},
-		"one that was rejected later on": {address: "10.96.8.61:80", after: 2 * time.Second, refused: 1, lost: true},
+		"one that was told late":         {address: "10.96.8.61:80", after: toldWithin / 2, refused: 1},
+		"one that was rejected before":   {address: "10.96.8.61:80", after: -2 * time.Second, refused: 1, lost: true},
+		"one that was rejected later on": {address: "10.96.8.61:80", after: 2 * toldWithin, refused: 1, lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := read(t, "clean")
@@ -206,6 +218,31 @@ func TestWhatTheNodeLedNowhereIsNoLoss(t *testing.T) {
 				t.Errorf("lost is %t, want %t: %s", len(findings) > 0, test.lost, texts(findings))
 			}
 		})
+	}
+}
+
+// TestWhatTheNodeLedNowhereIsNoMoreThanTheControlHas: a node also leads nowhere what is sent to a
+// port that a Service has lost.
+func TestWhatTheNodeLedNowhereIsNoMoreThanTheControlHas(t *testing.T) {
+	for _, test := range []struct {
+		target, control int
+		lost            bool
+	}{{3, 0, false}, {40, 0, true}, {40, 30, false}, {40, 5, true}, {0, 40, false}} {
+		r := read(t, "clean")
+		r.After.Control.Failures, r.After.ControlProbes.Failures = nil, nil
+		refuse := func(list *[]generator.Failure, address string, n int) {
+			for range n {
+				*list = append(*list, generator.Failure{Time: middle(r), Kind: generator.KindRefused, Detail: "dial tcp " + address + ": connect: connection refused"})
+				r.Rejections = append(r.Rejections, rejection.Rejection{Time: middle(r), Address: address})
+			}
+		}
+		refuse(&r.After.Failures, "10.96.8.61:80", test.target)
+		refuse(&r.After.Control.Failures, "10.96.8.62:80", test.control)
+		r.After.Kinds = append(r.After.Kinds, generator.KindReport{Kind: generator.KindRefused, Count: int64(test.target)})
+		r.After.Control.Kinds = append(r.After.Control.Kinds, generator.KindReport{Kind: generator.KindRefused, Count: int64(test.control)})
+		if findings := Judge(r); len(findings) > 0 != test.lost {
+			t.Errorf("%d and %d of the control: lost is %t, want %t: %s", test.target, test.control, len(findings) > 0, test.lost, texts(findings))
+		}
 	}
 }
 

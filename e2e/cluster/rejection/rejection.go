@@ -13,7 +13,6 @@ package rejection
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -28,7 +27,7 @@ import (
 
 // Rejection is a connection that was led nowhere.
 type Rejection struct {
-	// Time is when the node rejected it.
+	// Time is when the node told that it rejected it, which it may have done some seconds before.
 	Time time.Time `json:"time"`
 	// Address is that of the Service, with the port.
 	Address string `json:"address"`
@@ -38,6 +37,13 @@ type Rejection struct {
 type Recorder struct {
 	mu    sync.Mutex
 	found []Rejection
+
+	// knock makes a connection in the node's network, turn has one CatchUp at a time do so, and
+	// wrong is what the last one connected to: the address of the API server's Service, with a
+	// port that it does not have.
+	knock func(ctx context.Context, to netip.AddrPort)
+	turn  sync.Mutex
+	wrong netip.AddrPort
 }
 
 const (
@@ -52,8 +58,6 @@ table inet serin-rejection {
 `
 	// readyTimeout bounds how long the kernel's messages may take to come.
 	readyTimeout = 30 * time.Second
-	// wrongPort is a port that no Service of a cluster has.
-	wrongPort = 1
 )
 
 // Record begins to note what a node rejects of what is sent to the network of its cluster's
@@ -74,21 +78,34 @@ func Record(ctx context.Context, command func(ctx context.Context, name string, 
 	if err := monitor.Start(); err != nil {
 		return nil, fmt.Errorf("read what the kernel traces: %w", err)
 	}
-	r := &Recorder{}
+	// Kubernetes gives the first address to the API server.
+	r := &Recorder{wrong: netip.AddrPortFrom(services.Addr().Next(), 0), knock: func(ctx context.Context, to netip.AddrPort) {
+		_ = command(ctx, "bash", "-c", fmt.Sprintf("echo > /dev/tcp/%s/%d", to.Addr(), to.Port())).Run() // it is rejected
+	}}
 	go func() {
 		r.read(lines, time.Now)
 		_ = monitor.Wait() // the context has ended, or nothing more is noted, which excuses nothing
 	}()
-	api := services.Addr().Next() // Kubernetes gives the first to the API server
-	wrong := netip.AddrPortFrom(api, wrongPort).String()
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, readyTimeout, true, func(context.Context) (bool, error) {
-		_ = command(ctx, "bash", "-c", fmt.Sprintf("echo > /dev/tcp/%s/%d", api, wrongPort)).Run() // it is rejected
-		return r.has(wrong), nil
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the rejection of a connection to %s was not noted within %s: has kube-proxy other rules by now?", wrong, readyTimeout), err)
+	if err := r.CatchUp(ctx); err != nil {
+		return nil, fmt.Errorf("%w: has kube-proxy other rules by now?", err)
 	}
 	return r, nil
+}
+
+// CatchUp returns when all is noted that the node rejected before: a busy machine reads later what
+// the kernel tells. It has a connection rejected, each time another one.
+func (r *Recorder) CatchUp(ctx context.Context) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	r.wrong = netip.AddrPortFrom(r.wrong.Addr(), r.wrong.Port()+1)
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, readyTimeout, true, func(context.Context) (bool, error) {
+		r.knock(ctx, r.wrong)
+		return r.has(r.wrong.String()), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the rejection of a connection to %s was not noted within %s: %w", r.wrong, readyTimeout, err)
+	}
+	return nil
 }
 
 // Since is what was rejected after a time.

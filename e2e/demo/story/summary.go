@@ -75,7 +75,7 @@ const shown = 10
 func unexplained(load generator.Report) []generator.Failure {
 	var list []generator.Failure
 	for _, failure := range load.Failures {
-		if failure.Version != Bad && len(list) < shown {
+		if failure.Version != Bad && failure.Kind != generator.KindSlow && len(list) < shown {
 			list = append(list, failure)
 		}
 	}

@@ -39,7 +39,9 @@ func (g *Generator) repeat(ctx context.Context, every time.Duration, do func(con
 
 // callControl calls the control once, on a connection of its own.
 func (g *Generator) callControl(ctx context.Context) {
-	g.control.finish(g.callOnce(ctx, g.config.Control, g.config.Timeout))
+	number := g.control.begin()
+	now, o := g.callOnce(ctx, g.config.Control, g.config.Timeout)
+	g.control.finish(now, number, o)
 }
 
 // callOnce sends one request on a connection of its own.

@@ -22,9 +22,10 @@ func streamTarget(target string, length time.Duration) string {
 // callStream reads one long answer to its end.
 func (g *Generator) callStream(ctx context.Context) {
 	length := g.config.StreamFor
+	number := g.streams.begin()
 	now, o := g.callOnce(ctx, streamTarget(g.config.Target, length), length+g.config.Timeout)
 	o.latency = max(o.latency-length, 0) // what it took beyond its length
-	g.streams.finish(now, o)
+	g.streams.finish(now, number, o)
 }
 
 // runHeld keeps one connection open and sends a request on it now and then. It opens another
@@ -45,10 +46,10 @@ func (g *Generator) runHeld(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		started := g.clock.Now()
+		started, number := g.clock.Now(), g.held.begin()
 		o := h.call(g.config.Target)
 		o.latency = g.clock.Since(started)
-		g.held.finish(g.clock.Now(), o)
+		g.held.finish(g.clock.Now(), number, o)
 		g.held.use(h.local())
 	}
 }

@@ -38,7 +38,7 @@ const (
 	KindNoPort Kind = "noPort"
 	// KindRepeated is a request that net/http sent again, since its idle connection was closed.
 	KindRepeated Kind = "repeated"
-	// KindSlow is a request beside the main load that took a second or more.
+	// KindSlow is a request that took a second or more.
 	KindSlow Kind = "slow"
 	// KindOther is every other error.
 	KindOther Kind = "other"

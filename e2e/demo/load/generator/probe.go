@@ -21,10 +21,10 @@ func (g *Generator) runProbes(ctx context.Context, target string, into *series) 
 		return
 	}
 	g.repeat(ctx, g.config.ProbeEvery, func(ctx context.Context) {
-		started := g.clock.Now()
+		started, number := g.clock.Now(), into.begin()
 		o := probe(ctx, address, g.config.Timeout)
 		o.latency = g.clock.Since(started)
-		into.finish(g.clock.Now(), o)
+		into.finish(g.clock.Now(), number, o)
 	})
 }
 

@@ -15,18 +15,17 @@ const kept = 2000
 
 // recorder counts outcomes. Its methods may be called at once.
 type recorder struct {
-	mu        sync.Mutex
-	startedAt time.Time
-	sent      int64
-	// underWay are the requests without an outcome, by when they were sent: the first is 1.
-	underWay    map[int64]struct{}
+	mu          sync.Mutex
+	startedAt   time.Time
+	underWay    underWay
 	skipped     int64
 	retried     int64
 	connections int64
 	versions    map[string]*versionCount
 	kinds       map[Kind]int64
-	// appFailures and unanswered are the latest failures, oldest first.
-	appFailures, unanswered []Failure
+	// appFailures and unanswered are the latest failures, and slow the latest requests that took
+	// long, oldest first.
+	appFailures, unanswered, slow []Failure
 }
 
 type versionCount struct {
@@ -35,7 +34,7 @@ type versionCount struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{underWay: map[int64]struct{}{}, versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
+	return &recorder{versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
 }
 
 // begin notes when the first request is due.
@@ -49,18 +48,7 @@ func (r *recorder) begin(now time.Time) {
 func (r *recorder) send() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sent++
-	r.underWay[r.sent] = struct{}{}
-	return r.sent
-}
-
-// settled is how many requests from the first on have an outcome, without a gap.
-func (r *recorder) settled() int64 {
-	n := r.sent
-	for number := range r.underWay {
-		n = min(n, number-1)
-	}
-	return n
+	return r.underWay.begin()
 }
 
 func (r *recorder) skip(n int64) {
@@ -73,7 +61,7 @@ func (r *recorder) skip(n int64) {
 func (r *recorder) finish(now time.Time, number int64, o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.underWay, number)
+	r.underWay.end(number)
 	r.retried += o.retries
 	r.connections += o.opened
 	if o.kind.answered() {
@@ -85,6 +73,11 @@ func (r *recorder) finish(now time.Time, number int64, o outcome) {
 		repeated := failureOf(now, o)
 		repeated.Kind = KindRepeated
 		r.unanswered = appendBounded(r.unanswered, repeated)
+	}
+	if o.latency >= slow && o.kind.answered() {
+		late := failureOf(now, o)
+		late.Kind = KindSlow
+		r.slow = appendBounded(r.slow, late)
 	}
 	switch {
 	case o.kind == KindAppError:
@@ -128,9 +121,9 @@ func (r *recorder) report(now time.Time) Report {
 	defer r.mu.Unlock()
 	report := Report{
 		StartedAt: r.startedAt, Time: now,
-		Sent: r.sent, Settled: r.settled(), InFlight: int64(len(r.underWay)), Skipped: r.skipped,
+		Sent: r.underWay.begun, Settled: r.underWay.settled(), InFlight: int64(len(r.underWay.open)), Skipped: r.skipped,
 		Retried: r.retried, Connections: r.connections,
-		Failures: slices.Concat(r.unanswered, r.appFailures),
+		Failures: slices.Concat(r.unanswered, r.appFailures, r.slow),
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.versions)) {
 		v := r.versions[name]

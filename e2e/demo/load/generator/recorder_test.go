@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 )
 
 func TestReportAddsUp(t *testing.T) {
@@ -75,6 +76,43 @@ func TestFailuresOfTheAppNeverHideTheUnansweredOnes(t *testing.T) {
 	}
 	if failures[0].Kind != KindRefused {
 		t.Errorf("the unanswered request is gone: %v", failures[0])
+	}
+}
+
+func TestAnAnswerThatTookLongIsAmongTheFailures(t *testing.T) {
+	r := newRecorder()
+	r.finish(time.Unix(1, 0), r.send(), outcome{kind: KindOK, version: "v1", status: 200, latency: slow - 1})
+	r.finish(time.Unix(2, 0), r.send(), outcome{kind: KindOK, version: "v1", status: 200, latency: slow})
+	report := r.report(time.Unix(3, 0))
+	want := []Failure{{Time: time.Unix(2, 0), Kind: KindSlow, Version: "v1", Status: 200, Seconds: 1}}
+	if diff := cmp.Diff(want, report.Failures); diff != "" || report.Failed() != 0 {
+		t.Errorf("%d failed, -want +got:\n%s", report.Failed(), diff)
+	}
+}
+
+// TestAReportIsSettledWhenNothingOfBeforeIsUnderWay has one request of each kind under way.
+func TestAReportIsSettledWhenNothingOfBeforeIsUnderWay(t *testing.T) {
+	g := &Generator{clock: clock.RealClock{}, recorder: newRecorder(), pool: newPool(DefaultConfig("http://website"), nil)}
+	number := g.recorder.send()
+	list := map[string]*series{"control": &g.control, "probes": &g.probes, "probes of the control": &g.controlProbes, "streams": &g.streams, "held": &g.held}
+	numbers := map[string]int64{}
+	for what, s := range list {
+		numbers[what] = s.begin()
+	}
+	before := g.Report()
+	for what, s := range list {
+		s.begin() // which does not count
+		if g.Report().SettledSince(before) {
+			t.Errorf("it is settled while one of the %s is under way", what)
+		}
+		s.finish(time.Unix(1, 0), numbers[what], outcome{kind: KindOK})
+	}
+	if g.Report().SettledSince(before) {
+		t.Error("it is settled while one of the main load is under way")
+	}
+	g.recorder.finish(time.Unix(1, 0), number, outcome{kind: KindOK})
+	if !g.Report().SettledSince(before) {
+		t.Errorf("it is not settled when all of before have ended: %+v", g.Report())
 	}
 }
 

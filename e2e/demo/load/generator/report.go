@@ -50,7 +50,8 @@ type Report struct {
 	Kinds []KindReport `json:"kinds,omitempty"`
 	// Failures are the latest failed requests, those of the app and the unanswered
 	// ones kept apart so that many of one kind never hide the other. A request that net/http
-	// repeated is among them, as KindRepeated, though it is counted as what it became.
+	// repeated is among them, as KindRepeated, and an answer that took a second or more as
+	// KindSlow, though they are counted as what they became.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
@@ -91,6 +92,26 @@ type Failure struct {
 	Detail string `json:"detail,omitempty"`
 	// Seconds is how long it took.
 	Seconds float64 `json:"seconds"`
+}
+
+// Series are what was sent beside the main load, by what it was.
+func (r Report) Series() map[string]Series {
+	return map[string]Series{
+		"requests to the control": r.Control, "probes": r.Probes, "probes of the control": r.ControlProbes,
+		"long answers": r.Streams, "requests on the connection that is held": r.Held,
+	}
+}
+
+// SettledSince tells whether nothing is under way any more that was when an earlier report was
+// made, of the main load and beside it.
+func (r Report) SettledSince(earlier Report) bool {
+	before := earlier.Series()
+	for what, s := range r.Series() {
+		if s.Settled < before[what].Begun {
+			return false
+		}
+	}
+	return r.Settled >= earlier.Sent
 }
 
 // Failed counts the requests that failed: those that a version answered with an

@@ -15,6 +15,10 @@ const slow = time.Second
 
 // Series counts what is sent beside the main load.
 type Series struct {
+	// Begun counts the requests that were started. Settled counts from the first one up to the
+	// first that has not ended: when it has come to what Begun was, none of before is under way.
+	Begun   int64 `json:"begun"`
+	Settled int64 `json:"settled"`
 	// Requests that have ended, Connections that were opened for them.
 	Requests    int64 `json:"requests"`
 	Connections int64 `json:"connections"`
@@ -32,15 +36,24 @@ type Series struct {
 
 // series makes a Series. Its methods may be called at once.
 type series struct {
-	mu     sync.Mutex
-	counts Series
-	kinds  map[Kind]int64
+	mu       sync.Mutex
+	counts   Series
+	underWay underWay
+	kinds    map[Kind]int64
 }
 
-// finish counts one outcome.
-func (s *series) finish(now time.Time, o outcome) {
+// begin counts a request and returns its number.
+func (s *series) begin() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.underWay.begin()
+}
+
+// finish counts the outcome of the request with a number.
+func (s *series) finish(now time.Time, number int64, o outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.underWay.end(number)
 	s.counts.Requests++
 	s.counts.Connections += o.opened
 	s.counts.Slowest = max(s.counts.Slowest, o.latency.Seconds())
@@ -70,6 +83,7 @@ func (s *series) get() Series {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := s.counts
+	counts.Begun, counts.Settled = s.underWay.begun, s.underWay.settled()
 	counts.Failures = slices.Clone(s.counts.Failures)
 	for _, kind := range slices.Sorted(maps.Keys(s.kinds)) {
 		counts.Kinds = append(counts.Kinds, KindReport{Kind: kind, Count: s.kinds[kind]})

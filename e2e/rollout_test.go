@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,33 @@ import (
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/judgement"
 )
+
+// TestRollout releases a website behind Serin's proxies, under a constant load: v2 is promoted, and v3
+// is aborted. No request, probe or long answer is lost at any cut-over, each weight is the share that
+// users see, and in the end the namespace is as before.
+func TestRollout(t *testing.T) {
+	play(t, func(a *attempt) {
+		s := newSite(a, "serin-rollout", "long")
+		s.startWebsite("[{weight: 20, hold: 4s}]\n  analysis: {onInconclusive: Promote}", "replicas: 3")
+		shares := &shares{}
+
+		s.setImage("v2", "v1")
+		s.follow(shares, v1alpha1.ReasonStable)
+		s.requireEndedPromoted()
+
+		s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"until":"Manual"}]}}}`)
+		s.setImage("v3", "v2")
+		s.awaitWeight(20)
+		s.decide(v1alpha1.ControlAbort)
+		s.follow(nil, v1alpha1.ReasonRolledBack)
+		s.awaitConnections()
+		s.measure("after the rollback", map[string]float64{"v2": 1})
+		s.requireAsBefore(false)
+		s.endLoad()
+		s.addShares(shares, 20)
+		s.judge()
+	})
+}
 
 // setImage releases a version of the website beside the stable one, and returns when Serin has
 // seen it.

@@ -37,9 +37,14 @@ func TestAProcessIsKnownAgainUntilItEnds(t *testing.T) {
 	if !identity.Alive() {
 		t.Error("a running process is said to have ended")
 	}
-	found, err := FindByEnv(spec.Env[0], "sleep")
-	if err != nil || !slices.Contains(found, identity) {
-		t.Errorf("found %v (%v), want %v", found, err, identity)
+	// The kernel closes the descriptors of the starter a moment before it tells the environment.
+	var found []Identity
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (_ bool, err error) {
+		found, err = FindByEnv(spec.Env[0], "sleep")
+		return slices.Contains(found, identity), err
+	})
+	if err != nil {
+		t.Errorf("found %v, want %v: %v", found, identity, err)
 	}
 	if found, err := FindByEnv(spec.Env[0], "another"); err != nil || len(found) > 0 {
 		t.Errorf("found %v of another program (%v)", found, err)

@@ -458,7 +458,7 @@ var figures = []figure{
 	{"docs/verification.md", "connection every «5 ms» that is ended", "e2e/testdata/load.yaml", "PROBE, value: «5ms»"},
 	{"docs/verification.md", "answers that take «8 s»", "e2e/testdata/load.yaml", "STREAM, value: «8s»"},
 	{"docs/verification.md", "a request every «100 ms» on one", "e2e/testdata/load.yaml", "HOLD, value: «100ms»"},
-	{"docs/verification.md", "late by «30 s»", "e2e/testdata/load.yaml", "TIMEOUT, value: «30s»"},
+	{"docs/verification.md", "takes «3 s» or longer", "e2e/judgement/judge.go", "late = «3 * time.Second»"},
 	{"docs/tutorials/first-release.md", "After «two minutes» it gets half", "docs/tutorials/first-release.md", "{weight: 10, hold: «2m»}"},
 	{"docs/tutorials/first-release.md", "after «five» more", "docs/tutorials/first-release.md", "{weight: 50, hold: «5»m}"},
 	{"examples/canary/README.md", "is released with «10» % and", "examples/canary/rollout.yaml", "{weight: «10», hold"},

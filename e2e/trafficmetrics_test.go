@@ -23,7 +23,7 @@ import (
 // metricsSlack is how far the ends of a window may be off: the proxies are asked one after
 // another, and the time of a window is when that was done. Which requests are counted, and how
 // they are shared, has to be right whatever the time.
-const metricsSlack = time.Second
+const metricsSlack = 500 * time.Millisecond
 
 // TestTrafficMetrics compares what the API of TrafficMetrics tells of a split, and of the edges
 // of the load generator, with what the load generator has counted: what is scraped at the

@@ -105,6 +105,7 @@ func (r *Recorder) CatchUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the rejection of a connection to %s was not noted within %s: %w", r.wrong, readyTimeout, err)
 	}
+	r.forget(r.wrong.String())
 	return nil
 }
 
@@ -113,6 +114,13 @@ func (r *Recorder) Since(begin time.Time) []Rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.found), func(found Rejection) bool { return !found.Time.After(begin) })
+}
+
+// forget leaves out the connections to an address.
+func (r *Recorder) forget(address string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found = slices.DeleteFunc(r.found, func(found Rejection) bool { return found.Address == address })
 }
 
 // has tells whether a connection to an address was rejected.

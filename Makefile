@@ -59,7 +59,7 @@ compat: ## Play the main stories on another minor version of Kubernetes, which i
 mutate: ## Change conditions of decisions one at a time: a test of their own package must notice each
 	cd e2e && go run ./cmd/mutate $(MUTATE_FLAGS)
 
-soak: ## Run what takes hours: random order, large explorations, fuzzing, mutations, high loads
+soak: ## Run what takes hours: random order, 10,000 histories, fuzzing, mutations, high loads
 	@$(STAGES) --soak $(SOAK)
 
 lint: ## Run the linters (their first build takes some minutes)

@@ -100,6 +100,9 @@ const alone = "^(TestTheChartIsInstalledAsTheQuickstartSays|TestARolloutIsPromot
 // long names the scenarios that harm the cluster itself for minutes. Each runs alone.
 const long = "^TestLong"
 
+// oldestKubernetes is the version that the chart's kubeVersion begins with.
+const oldestKubernetes = "1.30"
+
 // Soak are the stages of make soak: what is too long for each change.
 func Soak(p Packages) []Stage {
 	everything := slices.Concat(p.Operator.Pure, p.Operator.Concurrent)
@@ -116,6 +119,7 @@ func Soak(p Packages) []Stage {
 		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
 			soak(fresh(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration")), "-splits", "50,100,200,500"),
 		}},
+		{Name: "soak-compat", About: "the main stories on the oldest Kubernetes that the chart takes", Steps: []Step{script("Kubernetes "+oldestKubernetes, "make", "compat", "VERSION="+oldestKubernetes)}},
 		{Name: "soak-e2e", About: "high loads, long scenarios and planted losses on a real cluster", Steps: []Step{
 			soak(verbose(fresh(goTest(clusterModule, "-skip", long, "."))), "-soak"), soak(verbose(fresh(goTest(clusterModule, "-run", long, "-parallel", "1", ".")))),
 		}},

@@ -130,3 +130,13 @@ func TestSoakRunsTheStepsOfTheStageIntegration(t *testing.T) {
 		t.Errorf("the steps of soak-race (-integration +soak-race):\n%s", diff)
 	}
 }
+
+func TestTheOldestKubernetesIsTheChartsOwn(t *testing.T) {
+	chart, err := os.ReadFile("../../charts/serin/Chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nkubeVersion: \">=" + oldestKubernetes + ".0-0\"\n"; !strings.Contains(string(chart), want) {
+		t.Errorf("the chart does not say %q", want)
+	}
+}

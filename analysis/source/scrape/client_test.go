@@ -237,37 +237,43 @@ func TestAPodThatIsDownIsMissed(t *testing.T) {
 	checkAnswer(t, address, "connect: connection refused")
 }
 
-func TestASlowPodIsMissedInTimeAndDelaysNoOther(t *testing.T) {
-	release := make(chan struct{})
-	slow := proxy(t, func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	})
+func TestASlowPodIsMissedInTime(t *testing.T) {
+	slow := proxy(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	slowBody := proxy(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", textFormat)
-		w.Write(fixture(t)) //nolint:errcheck // the client may have left
+		answer(textFormat, fixture(t))(w, r)
 		w.(http.Flusher).Flush()
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
+		<-r.Context().Done()
 	})
-	t.Cleanup(func() { close(release) })
-	good := proxy(t, answer(textFormat, fixture(t)))
 	client := scrape.New(scrape.Options{Timeout: 300 * time.Millisecond, Allow: loopback})
-	got, err := client.Scrape(t.Context(), target(slow, good, slowBody), now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Pods) != 1 || len(got.Missed) != 2 {
-		t.Fatalf("%d pods read and %d missed, want 1 and 2", len(got.Pods), len(got.Missed))
+	got, err := client.Scrape(t.Context(), target(slow, slowBody), now)
+	if err == nil || len(got.Pods) != 0 || len(got.Missed) != 2 {
+		t.Fatalf("%d pods read and %d missed (%v), want 0 and 2", len(got.Pods), len(got.Missed), err)
 	}
 	for _, m := range got.Missed {
 		if !strings.HasSuffix(m.Err.Error(), ": did not answer in time") {
 			t.Errorf("missed %s: %v, want that it was too slow", m.UID, m.Err)
 		}
+	}
+}
+
+// The slow pods answer after the other one has.
+func TestASlowPodDelaysNoOther(t *testing.T) {
+	answered := make(chan struct{})
+	good := proxy(t, func(w http.ResponseWriter, r *http.Request) {
+		defer close(answered)
+		answer(textFormat, fixture(t))(w, r)
+	})
+	slow := proxy(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-answered:
+			answer(textFormat, fixture(t))(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	client := scrape.New(scrape.Options{Timeout: time.Minute, Allow: loopback})
+	got, err := client.Scrape(t.Context(), target(slow, good, slow), now)
+	if err != nil || len(got.Pods) != 3 {
+		t.Errorf("%d pods read and missed %v (%v), want 3 read", len(got.Pods), got.Missed, err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -120,17 +121,42 @@ func TestAnAnswerThatDripsIsCutOff(t *testing.T) {
 		"informational ones for ever": {strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 3), Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := speak(t, test.say, true)
-			got := once(t, cluster(), loopback, Options{Timeout: 100 * time.Millisecond}, question("q", "http://"+address))
-			if got.outcome != test.want || test.want == Failed && got.message != "no answer within 100ms" {
-				t.Errorf("got %+v", got)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := newCaller(cluster(), loopback, Options{Timeout: time.Minute}.withDefaults())
+				c.http.Transport = &http.Transport{DialContext: saying(test.say)}
+				begun := time.Now()
+				got := c.call(t.Context(), "shop", question("q", "http://hooks.example"))
+				if got.outcome != test.want || test.want == Failed && got.message != "no answer within 1m0s" {
+					t.Errorf("got %+v", got)
+				}
+				if took := time.Since(begun); took != time.Minute {
+					t.Errorf("cut off after %s", took)
+				}
+			})
 		})
 	}
 }
 
-// speak is a server that says some bytes to each caller and then waits or closes.
-func speak(tb testing.TB, bytes string, hold bool) (address string) {
+// saying connects to a server that says some bytes and then waits.
+func saying(bytes string) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer func() { _ = server.Close() }() // the client has left
+			if _, err := server.Read(make([]byte, 4096)); err != nil {
+				return
+			}
+			if _, err := io.WriteString(server, bytes); err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, server) // until the client leaves
+		}()
+		return client, nil
+	}
+}
+
+// speak is a server that says some bytes to each caller and then closes.
+func speak(tb testing.TB, bytes string) (address string) {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -149,14 +175,7 @@ func speak(tb testing.TB, bytes string, hold bool) (address string) {
 				if _, err := c.Read(buffer); err != nil {
 					return
 				}
-				if _, err := c.Write([]byte(bytes)); err != nil {
-					return
-				}
-				for hold {
-					if _, err := c.Read(buffer); err != nil {
-						return
-					}
-				}
+				_, _ = c.Write([]byte(bytes)) // as is whether it takes them all
 			}()
 		}
 	}()
@@ -164,7 +183,7 @@ func speak(tb testing.TB, bytes string, hold bool) (address string) {
 }
 
 func TestHeadersWithoutEndAreNotTaken(t *testing.T) {
-	address := speak(t, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Filler: "+strings.Repeat("a", 1000)+"\r\n", 200)+"\r\n", false)
+	address := speak(t, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Filler: "+strings.Repeat("a", 1000)+"\r\n", 200)+"\r\n")
 	if got := once(t, cluster(), loopback, Options{}, question("q", "http://"+address)); got.outcome != Failed {
 		t.Errorf("got %+v", got)
 	}
@@ -266,7 +285,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 		"a trusted one":        {roots, e.URL, Delivered, "answered 200 OK"},
 		"an unknown authority": {x509.NewCertPool(), e.URL, Failed, "the certificate is signed by an authority that is not trusted"},
 		"another name":         {roots, "https://localhost:" + port, Failed, "the certificate is for another host name"},
-		"no TLS at all":        {roots, "https://" + speak(t, "HTTP/1.1 400 Bad Request\r\n\r\n", false), Failed, "no TLS connection could be made"},
+		"no TLS at all":        {roots, "https://" + speak(t, "HTTP/1.1 400 Bad Request\r\n\r\n"), Failed, "no TLS connection could be made"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := once(t, cluster(), loopback, Options{Roots: test.roots}, question("q", test.url))
@@ -319,7 +338,7 @@ func FuzzNoWordOfTheEndpointGetsIntoAMessage(f *testing.F) {
 	f.Add("HTTP/1.1 200 OK\r\nContent-Length: confidential\r\n\r\n")
 	f.Add("HTTP/1.1 200 OK\r\nTransfer-Encoding: confidential\r\n\r\n")
 	f.Fuzz(func(t *testing.T, said string) {
-		got := once(t, cluster(), loopback, Options{Timeout: time.Second}, question("q", "http://"+speak(t, said, false)))
+		got := once(t, cluster(), loopback, Options{Timeout: time.Second}, question("q", "http://"+speak(t, said)))
 		if !messages.MatchString(got.message) {
 			t.Errorf("said %q, got %q", said, got.message)
 		}

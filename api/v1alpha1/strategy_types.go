@@ -239,8 +239,9 @@ type BlueGreen struct {
 }
 
 // Weights are those that the ramp holds, in percent: each is above the one before by the
-// points or by the factor, and by at least one point. The error names the field and the
-// fix: it can only come from an object that the schema did not check.
+// points or by the factor, and by at least one point, so there are at most a hundred. The
+// error names the field and the fix: it can only come from an object that the schema did
+// not check.
 func (r *Ramp) Weights() ([]int32, error) {
 	factor := 1.0
 	if r.Times != "" {
@@ -255,12 +256,13 @@ func (r *Ramp) Weights() ([]int32, error) {
 		by = min(max(*r.By, 1), 100)
 	}
 	var weights []int32
-	for w := max(r.From, 1); ; {
-		w = min(w, r.To, 100)
+	last := min(r.To, 100)
+	for w := max(r.From, 1); len(weights) < 100; w = max(w+by, int32(math.Floor(float64(w)*factor))) {
+		w = min(w, last)
 		weights = append(weights, w)
-		if w >= min(r.To, 100) {
-			return weights, nil
+		if w == last {
+			break
 		}
-		w = max(w+by, int32(math.Floor(float64(w)*factor)))
 	}
+	return weights, nil
 }

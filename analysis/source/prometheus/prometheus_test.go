@@ -28,8 +28,8 @@ var (
 
 func caller() *fetch.Caller {
 	return &fetch.Caller{
-		HTTP:    egress.NewClient(loopback, egress.Options{Timeout: time.Second, KeepAlive: true}),
-		Timeout: 5 * time.Second, UserAgent: "serin/test",
+		HTTP:    egress.NewClient(loopback, egress.Options{Timeout: time.Minute, KeepAlive: true}),
+		Timeout: time.Minute, UserAgent: "serin/test",
 	}
 }
 

@@ -30,34 +30,11 @@ func Prometheus(tb testing.TB, config string) (address string) {
 // PrometheusAt runs one that listens at another address of this machine.
 func PrometheusAt(tb testing.TB, host, config string) (address string) {
 	tb.Helper()
-	return start(tb, host, config, tb.TempDir())
+	return start(tb, host, config)
 }
 
-// PrometheusOf runs one that has samples, in the format of OpenMetrics with a time each,
-// and scrapes nothing: what it answers does not depend on how fast the machine is.
-func PrometheusOf(tb testing.TB, samples []byte) (address string) {
-	tb.Helper()
-	program, err := exec.LookPath("promtool")
-	if err != nil {
-		testenv.Missing(tb, "there is no promtool", remedy)
-	}
-	dir := tb.TempDir()
-	file := filepath.Join(dir, "samples")
-	if err := os.WriteFile(file, samples, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	command := exec.CommandContext(tb.Context(), program, "tsdb", "create-blocks-from", "openmetrics", file, dataOf(dir))
-	if output, err := command.CombinedOutput(); err != nil {
-		tb.Fatalf("promtool: %v: %s", err, output)
-	}
-	return start(tb, "127.0.0.1", "", dir)
-}
-
-// dataOf is where a Prometheus keeps its samples.
-func dataOf(dir string) string { return filepath.Join(dir, "data") }
-
-// start runs a Prometheus in a folder.
-func start(tb testing.TB, host, config, dir string) (address string) {
+// start runs a Prometheus with more flags.
+func start(tb testing.TB, host, config string, flags ...string) (address string) {
 	tb.Helper()
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -71,12 +48,13 @@ func start(tb testing.TB, host, config, dir string) (address string) {
 	if err := l.Close(); err != nil {
 		tb.Fatal(err)
 	}
+	dir := tb.TempDir()
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	command := exec.CommandContext(tb.Context(), program, "--config.file="+file, "--web.listen-address="+listen,
-		"--storage.tsdb.path="+dataOf(dir), "--log.level=error")
+	flags = append(flags, "--config.file="+file, "--web.listen-address="+listen, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--log.level=error")
+	command := exec.CommandContext(tb.Context(), program, flags...)
 	var said strings.Builder
 	command.Stdout, command.Stderr = io.Discard, &said
 	if err := command.Start(); err != nil {

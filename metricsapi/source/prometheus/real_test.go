@@ -3,7 +3,6 @@
 package prometheus
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
@@ -81,46 +78,11 @@ func realSource(tb testing.TB, address string, window time.Duration) (*Source, *
 	return s, c
 }
 
-// history is what a Prometheus that scrapes a registry at certain moments has in the end.
-type history struct{ families map[string]*dto.MetricFamily }
-
-// scrape adds what the registry tells at a moment.
-func (h *history) scrape(tb testing.TB, registry *prometheus.Registry, at time.Time) {
-	tb.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.Metric {
-			m.TimestampMs = new(at.UnixMilli())
-			m.Label = append(m.Label, label("instance", "mesh:4191"), label("job", "mesh"))
-		}
-		if known := h.families[f.GetName()]; known != nil {
-			known.Metric = append(known.Metric, f.Metric...)
-		} else {
-			h.families[f.GetName()] = f
-		}
-	}
-}
-
-func label(name, value string) *dto.LabelPair {
-	return &dto.LabelPair{Name: new(name), Value: new(value)}
-}
-
-// text is the history in the format of OpenMetrics.
-func (h *history) text(tb testing.TB) []byte {
-	tb.Helper()
-	var out bytes.Buffer
-	for _, f := range h.families {
-		if _, err := expfmt.MetricFamilyToOpenMetrics(&out, f); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if _, err := expfmt.FinalizeOpenMetrics(&out); err != nil {
-		tb.Fatal(err)
-	}
-	return out.Bytes()
+// text is what the proxies tell by now.
+func (m *mesh) text() string {
+	answer := httptest.NewRecorder()
+	m.handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	return answer.Body.String()
 }
 
 // totals adds up the requests of flows to a backend over windows that do not overlap.
@@ -139,18 +101,18 @@ func (w *totals) add(s observe.Snapshot) {
 	}
 }
 
-// The history has a scrape each 200 ms, and the windows are between times that it has.
+// There is a scrape each 200 ms, and the windows are between scrapes.
 func TestCountsAgreeWithWhatWasSent(t *testing.T) {
 	const window, pause, between = time.Second, 50 * time.Millisecond, 200 * time.Millisecond
 	start := time.Now().Add(-time.Hour).Truncate(window)
 	end := start.Add(5 * window)
-	m, h := newMesh(), &history{families: map[string]*dto.MetricFamily{}}
+	m, scrapes := newMesh(), &sourcetest.Scrapes{}
 	m.request("load-a", "web-1", "web-stable", 1000, 10, 5) // long ago
 	m.request("load-a", "web-2", "web-canary", 100, 1, 50)
 	sent := 0
 	for at := start.Add(-2 * window); !at.After(end); at = at.Add(pause) {
 		if at.Sub(start)%between == 0 {
-			h.scrape(t, m.registry, at)
+			scrapes.Add(t, "mesh:4191", m.text(), at)
 		}
 		if at.Before(start.Add(window/2)) || at.After(end.Add(-window)) {
 			continue
@@ -160,7 +122,7 @@ func TestCountsAgreeWithWhatWasSent(t *testing.T) {
 		m.request("load-b", "web-2", "web-canary", 0, 1, 50) // a pair that begins now
 		m.request("load-a", "web-2", "web-canary", 3, 1, 50)
 	}
-	s, c := realSource(t, sourcetest.PrometheusOf(t, h.text(t)), window)
+	s, c := realSource(t, sourcetest.PrometheusOf(t, scrapes), window)
 	sums := &totals{success: map[string]float64{}, failure: map[string]float64{}, timed: map[string]float64{}}
 	for at := start.Add(window); !at.After(end); at = at.Add(window) {
 		c.SetTime(at.Add(arrival))

@@ -32,7 +32,7 @@ const (
 func TestLongPlantedLosses(t *testing.T) {
 	requireCluster(t)
 	for planted, says := range map[string]string{
-		plantDropped:  `: timeout`,
+		plantDropped:  `: timeout|took 3s or longer`,
 		plantReset:    `requests on the connection that is held: reset|the connection that is held was replaced`,
 		plantRefused:  `connections were refused, and none by the control at the same moment`,
 		plantVersion:  `weight 100: v[12] answered \d+ of \d+ requests`,

@@ -78,14 +78,17 @@ func (p *pinger) note(begun time.Time, err error) {
 	took := time.Since(begun)
 	p.counts.Requests++
 	p.counts.Slowest = max(p.counts.Slowest, took.Seconds())
-	if took >= time.Second {
+	slow := took >= time.Second
+	if slow {
 		p.counts.Slow++
-		p.keep(generator.KindSlow, took, "")
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		kind := kindOfPing(err)
 		p.kinds[kind]++
 		p.keep(kind, took, err.Error())
+	case slow:
+		p.keep(generator.KindSlow, took, "")
 	}
 }
 

@@ -28,7 +28,7 @@ type Series struct {
 	Slowest float64 `json:"slowest"`
 	// Kinds counts the requests that no version of the app answered.
 	Kinds []KindReport `json:"kinds,omitempty"`
-	// Failures are the latest of them, and the latest slow requests, which are of KindSlow.
+	// Failures are the latest of them, and the latest slow answers, which are of KindSlow.
 	Failures []Failure `json:"failures,omitempty"`
 	// Local is the client's address of the connection in use, where there is one.
 	Local string `json:"local,omitempty"`
@@ -57,15 +57,17 @@ func (s *series) finish(now time.Time, number int64, o outcome) {
 	s.counts.Requests++
 	s.counts.Connections += o.opened
 	s.counts.Slowest = max(s.counts.Slowest, o.latency.Seconds())
-	if !o.kind.answered() {
+	if o.latency >= slow {
+		s.counts.Slow++
+	}
+	switch {
+	case !o.kind.answered():
 		if s.kinds == nil {
 			s.kinds = map[Kind]int64{}
 		}
 		s.kinds[o.kind]++
 		s.counts.Failures = appendBounded(s.counts.Failures, failureOf(now, o))
-	}
-	if o.latency >= slow {
-		s.counts.Slow++
+	case o.latency >= slow:
 		o.kind = KindSlow
 		s.counts.Failures = appendBounded(s.counts.Failures, failureOf(now, o))
 	}

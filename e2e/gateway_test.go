@@ -26,12 +26,9 @@ func TestGateway(t *testing.T) {
 		s.follow(shares, v1alpha1.ReasonStable)
 		s.requireRoute(written)
 
-		// Nothing measures v3, as the chart is installed, and an inconclusive step is held: it waits
-		// until the status says so.
-		s.metrics.scraped(a)
-		s.kubectl("patch", "rollout", siteName, "--type=merge", "-p", `{"spec":{"analysis":{"onInconclusive":"Hold"}}}`)
+		s.kubectl("patch", "rollout", siteName, "--type=merge", "-p", byHand)
 		s.setImage("v3", "v2")
-		s.follow(shares, v1alpha1.ReasonWaitingForEvidence)
+		s.follow(shares, v1alpha1.ReasonWaitingForApproval)
 		s.requireShared()
 		s.decide(v1alpha1.ControlAbort)
 		s.follow(shares, v1alpha1.ReasonRolledBack)

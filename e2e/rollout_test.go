@@ -24,6 +24,9 @@ import (
 	"github.com/serin-dev/serin/e2e/judgement"
 )
 
+// byHand has a Rollout wait for a decision of its users.
+const byHand = `{"spec":{"strategy":{"steps":[{"weight":20,"until":"Manual"}]}}}`
+
 // TestRollout releases a website behind Serin's proxies, under a constant load: v2 is promoted, and v3
 // is aborted. No request, probe or long answer is lost at any cut-over, each weight is the share that
 // users see, and in the end the namespace is as before.
@@ -37,9 +40,9 @@ func TestRollout(t *testing.T) {
 		s.follow(shares, v1alpha1.ReasonStable)
 		s.requireEndedPromoted()
 
-		s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"until":"Manual"}]}}}`)
+		s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p", byHand)
 		s.setImage("v3", "v2")
-		s.awaitWeight(20)
+		s.follow(shares, v1alpha1.ReasonWaitingForApproval)
 		s.decide(v1alpha1.ControlAbort)
 		s.follow(nil, v1alpha1.ReasonRolledBack)
 		s.awaitConnections()

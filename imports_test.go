@@ -111,7 +111,7 @@ var layers = []layer{
 	{folder: "proxy/confirmation", imports: []string{"k8s.io/apimachinery"}},
 	{folder: "proxy/counts", imports: []string{"./analysis", "./proxy/accesslog", "./proxy/exposition", "./proxy/replace", "github.com/prometheus/client_golang", "k8s.io"}},
 	{folder: "proxy/exposition", imports: []string{"./analysis", "github.com/prometheus"}},
-	{folder: "proxy/proxytest", imports: []string{"./analysis", "./proxy/exposition", "github.com/google/go-cmp/cmp", "github.com/prometheus"}},
+	{folder: "proxy/proxytest", imports: []string{"./analysis", "./config/testenv", "./proxy/exposition", "github.com/google/go-cmp/cmp", "github.com/prometheus"}},
 	{folder: "proxy/replace"},
 	{folder: "proxy/sockets", imports: []string{"./proxy/fdstore", "./traffic/nginx/conf", "golang.org/x/sys"}},
 	{folder: "proxy/udp", imports: []string{"./proxy/exposition", "./proxy/sockets", "./traffic", "./traffic/nginx/conf", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sys", "k8s.io/utils/clock"}},

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/controllers/rollout"
 )
@@ -130,7 +131,7 @@ func installWebhooks(ctx context.Context) error {
 // endpoint of their Service. Objects of theirs have the name of the Service.
 func newWebhookManager(ctx context.Context, cfg *rest.Config, address net.IP, service types.NamespacedName) (ctrl.Manager, *discoveryv1.EndpointSlice, error) {
 	cfg.UserAgent = operatorAgent + "webhooks"
-	port, err := freePort(ctx, address)
+	port, err := testenv.FreePort()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,24 +150,16 @@ func newWebhookManager(ctx context.Context, cfg *rest.Config, address net.IP, se
 		return nil, nil, err
 	}
 	_, err = admission.SetupWithManager(ctx, mgr, admission.Options{
-		Configuration: name, Service: service, Host: address.String(), Port: port, Secret: service.Name,
+		Configuration: name, Service: service, Host: address.String(), Port: int(port), Secret: service.Name,
 		Operator: operatorUser, Clock: clock.RealClock{},
 	})
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: service.Namespace, GenerateName: service.Name + "-", Labels: map[string]string{discoveryv1.LabelServiceName: service.Name}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address.String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(port)), Protocol: new(corev1.ProtocolTCP)}}, //nolint:gosec // a port
+		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: &port, Protocol: new(corev1.ProtocolTCP)}},
 	}
 	return mgr, slice, err
-}
-
-func freePort(ctx context.Context, address net.IP) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address.String(), "0"))
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
 // publish makes a manager an endpoint of its Service. Kubernetes 1.30 calls webhooks by the

@@ -4,11 +4,9 @@ package proxytest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/proxy/exposition"
 )
 
@@ -32,37 +31,14 @@ func MemoryDir(tb testing.TB) string {
 	return dir
 }
 
-// given are the ports that FreePort returned: no two tests of a process get the same.
-var given sync.Map
-
-// FreePort is free for TCP and UDP. It is none of those that Linux gives to clients, since
-// one of them could have it by the time that it is listened on, and not the proxy's own, 15020.
+// FreePort is one of testenv.FreePort.
 func FreePort(t *testing.T) int32 {
 	t.Helper()
-	for range 100 {
-		port := 16000 + rand.Int32N(14000) //nolint:gosec // no secret
-		if _, before := given.LoadOrStore(port, true); before {
-			continue
-		}
-		address := fmt.Sprintf("0.0.0.0:%d", port)
-		stream, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		datagrams, err := net.ListenPacket("udp", address)
-		if closeErr := stream.Close(); closeErr != nil {
-			t.Fatal(closeErr)
-		}
-		if err != nil {
-			continue
-		}
-		if err := datagrams.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("none of a hundred ports is free")
-	return 0
+	return port
 }
 
 // Eventually polls a condition that other processes bring about.

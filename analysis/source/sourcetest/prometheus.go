@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,14 +41,11 @@ func start(tb testing.TB, host, config string, flags ...string) (address string)
 	if err != nil {
 		testenv.Missing(tb, "there is no prometheus", remedy)
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	port, err := testenv.FreePort()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	listen := l.Addr().String()
-	if err := l.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	listen := net.JoinHostPort(host, strconv.Itoa(int(port)))
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

@@ -6,13 +6,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -21,6 +24,18 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 )
+
+// countedClock counts how often a feed has begun to wait. Before it looks, it waits for the rest of a
+// burst of changes, and after it has looked it may wait to look again.
+type countedClock struct {
+	clock.RealClock
+	waits atomic.Int64
+}
+
+func (c *countedClock) After(d time.Duration) <-chan time.Time {
+	c.waits.Add(1)
+	return c.RealClock.After(d)
+}
 
 // proxyFeed runs the API side of a proxy's agent, with the very rights that the
 // router gives it.
@@ -38,7 +53,7 @@ func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxyfeed.Fe
 		s.Fatal(err)
 	}
 	feed := proxyfeed.New(proxyfeed.Options{
-		Split: key, Cluster: cluster, Clock: clock.RealClock{}, Log: testr.New(s.T),
+		Split: key, Cluster: cluster, Clock: &countedClock{}, Log: testr.New(s.T),
 	})
 	ctx, cancel := context.WithCancel(s.Context())
 	done := make(chan error, 1)
@@ -190,11 +205,35 @@ func TestAProxyOfASplitThatIsDeletedWantsNothingNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	s.eventually("the feed's cache has none of them", func(ctx context.Context) bool {
+		var services corev1.ServiceList
+		err := feed.Cluster.Cache.List(ctx, &services, client.InNamespace(s.namespace))
+		return err == nil && len(services.Items) == 0 && apierrors.IsNotFound(feed.Cluster.Cache.Get(ctx, s.key("website"), &splitv1.TrafficSplit{}))
+	})
+	s.waitLooked(feed)
 	select {
 	case want := <-feed.Wants():
 		t.Errorf("wanted %+v", want)
-	case <-time.After(time.Second):
+	default:
 	}
+}
+
+// waitLooked changes what the feed watches until it has looked at what its cache has by now: of three
+// waits one is before a look that the next one is after.
+func (s *scene) waitLooked(feed *proxyfeed.Feed) {
+	s.Helper()
+	waits := &feed.Clock.(*countedClock).waits
+	end, changes := waits.Load()+3, 0
+	other := service("other")
+	s.create(other)
+	s.eventually("the feed looks", func(ctx context.Context) bool {
+		changes++
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"changes":"%d"}}}`, changes))
+		if err := admin.Patch(ctx, other, patch); err != nil {
+			s.Fatal(err)
+		}
+		return waits.Load() >= end
+	})
 }
 
 func TestAProxyThatStartsWhileItsSplitIsDeletedServesIt(t *testing.T) {

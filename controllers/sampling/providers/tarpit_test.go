@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -39,13 +39,14 @@ func TestATarpitOfOneTenantDelaysTheMeasurementsOfNoOther(t *testing.T) {
 		}
 	})
 	p := providers()
-	p.Caller, p.Clock = sourcetest.Caller(time.Hour), clock.RealClock{}
+	clock := clocktesting.NewFakeClock(sourcetest.Now)
+	p.Caller, p.Clock = sourcetest.Caller(time.Hour), clock
 	scheme := p.Reader.(client.Client).Scheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.AnalysisResult{}).Build()
-	l := metrics.New(p.Build, api, clock.RealClock{}, metrics.Options{})
+	l := metrics.New(p.Build, api, clock, metrics.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- l.Start(ctx) }()
@@ -57,15 +58,13 @@ func TestATarpitOfOneTenantDelaysTheMeasurementsOfNoOther(t *testing.T) {
 	})
 	watch := func(namespace, name, url string) {
 		m := metric(basic(v1alpha1.ProviderWeb, v1alpha1.BasicProviders{Web: &v1alpha1.WebQuery{URL: v1alpha1.URL(url), JSONPath: "{.a}"}}))
-		m.Interval, m.Release.Namespace, m.Release.Name = 100*time.Millisecond, namespace, name
+		m.Release.Namespace, m.Release.Name = namespace, name
 		l.Watch(types.NamespacedName{Namespace: namespace, Name: name}, metrics.Release{Owner: "uid", Revision: "abc", Weight: analysis.Weight{Percent: 10}, Metrics: []resolve.Metric{m}})
 	}
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: did not happen; %d requests hang", what, hangs.Load())
-			}
+		if !goOn(clock, l, holds) {
+			t.Fatalf("%s: did not happen; %d requests hang", what, hangs.Load())
 		}
 	}
 	for i := range hanging {
@@ -84,4 +83,20 @@ func TestATarpitOfOneTenantDelaysTheMeasurementsOfNoOther(t *testing.T) {
 	if n := hangs.Load(); n != slots/2 {
 		t.Errorf("%d requests of one tenant hang", n)
 	}
+}
+
+// goOn has the time go on, a minute at a time, until a condition holds, and reports whether it does.
+func goOn(clock *clocktesting.FakeClock, l *metrics.Loop, holds func() bool) bool {
+	limit, progress := time.After(time.Minute), time.NewTicker(time.Millisecond)
+	defer progress.Stop()
+	for !holds() {
+		select {
+		case <-l.Changed():
+		case <-progress.C: // real time, in which the servers get on
+			clock.Step(time.Minute)
+		case <-limit:
+			return false
+		}
+	}
+	return true
 }

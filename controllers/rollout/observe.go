@@ -79,7 +79,8 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
 	}
-	s.Split.GoneSince = r.memory.splitGone(client.ObjectKeyFromObject(ro), s.Split.Presence != kit.Present || !s.Split.Ours, s.Now)
+	// It may have gone after s.Now.
+	s.Split.GoneSince = r.memory.splitGone(client.ObjectKeyFromObject(ro), s.Split.Presence != kit.Present || !s.Split.Ours, r.options.Clock.Now())
 	r.observeDistribution(ctx, &s)
 	r.observeTraffic(&s)
 	r.observeAnswers(&s)

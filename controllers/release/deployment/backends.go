@@ -55,7 +55,7 @@ func (Target) RemoveBackends(d *state.Draft) (done bool) {
 // split is gone, and reports whether it does.
 func drains(d *state.Draft) bool {
 	end := d.Split.GoneSince.Add(d.DrainTime)
-	if d.Status.Weight == nil || !d.Now.Before(end) {
+	if d.DrainTime == 0 || d.Status.Weight == nil || !d.Now.Before(end) {
 		return false
 	}
 	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the individual versions until every reader of the TrafficSplit has seen its deletion.")

@@ -282,11 +282,12 @@ func TestTheServicesOfTheVersionsOutliveTheSplit(t *testing.T) {
 		over  bool
 		want  time.Duration
 	}{
-		"the split has just gone":             {drain: 10 * time.Second, want: 10 * time.Second},
-		"not every proxy may have seen that":  {gone: 9 * time.Second, drain: 10 * time.Second, want: time.Second},
-		"every proxy has":                     {gone: 10 * time.Second, drain: 10 * time.Second},
-		"the router confirms that it is gone": {},
-		"no weight is on record any more":     {drain: 10 * time.Second, over: true},
+		"the split has just gone":              {drain: 10 * time.Second, want: 10 * time.Second},
+		"not every proxy may have seen that":   {gone: 9 * time.Second, drain: 10 * time.Second, want: time.Second},
+		"every proxy has":                      {gone: 10 * time.Second, drain: 10 * time.Second},
+		"the router confirms that it is gone":  {},
+		"it was gone after the look had begun": {gone: -time.Millisecond},
+		"no weight is on record any more":      {drain: 10 * time.Second, over: true},
 	} {
 		d := inStep(func(d *state.Draft) {
 			d.Now, d.DrainTime, d.Split.GoneSince = now, test.drain, now.Add(-test.gone)

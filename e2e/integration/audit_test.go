@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 )
 
 // auditEvent is the part of an event of the audit log that is needed.
@@ -33,6 +34,9 @@ type auditEvent struct {
 	ResponseStatus struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
+	// Received is when the API server got the request, and Answered when it had answered it.
+	Received time.Time `json:"requestReceivedTimestamp"`
+	Answered time.Time `json:"stageTimestamp"`
 	// ImpersonatedUser is as whom the user acts, if as another.
 	ImpersonatedUser *struct{} `json:"impersonatedUser"`
 }

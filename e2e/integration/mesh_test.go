@@ -4,6 +4,8 @@ package integration
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,8 +17,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// meshSettle is how long the mesh of the tests, which there is none of, is given: so long that it
-// does not matter how much apart two watches bring what happens, on a busy machine too.
+// meshSettle is how long the mesh of the tests, which there is none of, is given.
 const meshSettle = 2 * time.Second
 
 // meshed begins a play whose split a mesh serves: callers outside of it must meet one
@@ -31,6 +32,7 @@ func meshed(t *testing.T, change ...func(*cast)) *stage {
 func TestARolloutIsPromotedByAMesh(t *testing.T) {
 	t.Parallel()
 	p := meshed(t)
+	since := auditEnd(t)
 	p.release()
 	root := &corev1.Service{}
 	if err := admin.Get(t.Context(), p.key("website"), root); err != nil {
@@ -40,22 +42,35 @@ func TestARolloutIsPromotedByAMesh(t *testing.T) {
 		t.Errorf("the Service is pinned by %+v", pin)
 	}
 	p.finish(4)
-	p.checkLinger()
+	p.checkDrain(since)
 }
 
-// checkLinger: what a mesh may still send to is there for a time after the split.
-func (p *stage) checkLinger() {
+// checkDrain: what a mesh may still send to is there for a time after the split. Both times are
+// the API server's, since watches bring what happens late on a busy machine, and unequally so.
+func (p *stage) checkDrain(since int64) {
 	p.Helper()
-	gone := map[string]time.Time{}
-	for _, m := range p.sorted() {
-		if _, split := m.object.(*splitv1.TrafficSplit); m.gone && (split || m.object.GetName() == "website-canary") {
-			gone[m.object.GetName()] = m.at
+	var split, backend auditEvent // the last requests that changed them
+	p.eventually("the audit log has the deletion of the canary's Service", func(context.Context) bool {
+		events, err := auditedSince(since, p.userAgent())
+		if err != nil {
+			p.Fatal(err)
 		}
-	}
-	split, backend := gone["website"], gone["website-canary"]
-	// The two watches bring them a little apart.
-	if early := meshSettle - backend.Sub(split); split.IsZero() || backend.IsZero() || early > meshSettle/2 {
-		p.Errorf("the split was gone at %s, the canary's Service at %s", split, backend)
+		for _, e := range events {
+			o := e.ObjectRef
+			if o == nil || o.Namespace != p.namespace || e.ResponseStatus.Code != http.StatusOK || !slices.Contains([]string{"update", "patch", "delete"}, e.Verb) {
+				continue
+			}
+			switch o.Resource + "/" + o.Name {
+			case "trafficsplits/website":
+				split = e
+			case "services/website-canary":
+				backend = e
+			}
+		}
+		return backend.Verb == "delete"
+	})
+	if after := backend.Answered.Sub(split.Received); split.Received.IsZero() || after < meshSettle {
+		p.Errorf("the canary's Service was gone %s after the split, of which the last request was %+v", after, split)
 	}
 }
 

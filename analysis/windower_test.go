@@ -336,8 +336,8 @@ func TestAWindowTellsWhatTheProxiesRefused(t *testing.T) {
 	}
 	settled := analysis.Weight{Percent: 20, Since: at(0)}
 	w, _, _ := analysis.Windower{}.Add(scrape(0, pods(variant(100, 7), variant(50, 1), variant(90, 9))), settled)
-	got, want := analysis.Window{}, analysis.Window{Start: at(0), End: at(5), Weight: 20, Proxies: variant(170, 30)}
-	if _, got, _ = w.Add(scrape(5, pods(variant(250, 37), variant(70, 1), variant(80, 9))), settled); cmp.Diff(want, got) != "" {
+	want := analysis.Window{Start: at(0), End: at(5), Weight: 20, Proxies: variant(170, 30)}
+	if _, got, _ := w.Add(scrape(5, pods(variant(250, 37), variant(70, 1), variant(80, 9))), settled); cmp.Diff(want, got) != "" {
 		t.Errorf("of two proxies, and one whose counter went backwards (-want +got):\n%s", cmp.Diff(want, got))
 	}
 }

@@ -365,7 +365,7 @@ func pack(plain string) string {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	fmt.Fprint(w, plain)
-	w.Close()
+	_ = w.Close() // a buffer takes all
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 

@@ -8,11 +8,11 @@
 // the cause: a proxy is full as well when the pods behind it take longer than they did, or do
 // not answer, and then a rollback helps no user.
 //
-//	a window in which the proxies                                   holds   rolls back once it lasted
-//	----------------------------------------------------------------+-------+--------------------------
+//	a window in which the proxies                                   holds   rolls back
+//	----------------------------------------------------------------+-------+----------------------
 //	refuse no more than is tolerated                                 no      no; counts in favour
 //	refuse more, of more than ever came, and pass on about as
-//	much as ever, which succeeds                                     yes     yes
+//	much as ever, which succeeds                                     yes     once it lasted
 //	refuse more, of no more than came before: pods got slower        yes     no; counts in favour
 //	refuse more, and pass on less than they did: pods got slower     yes     no; counts in favour
 //	refuse more, and what they pass on fails                         yes     no; counts in favour

@@ -21,7 +21,7 @@ import (
 type Change struct {
 	// Analysis has the fields of spec.analysis of a Rollout. Metrics and templates can't be
 	// tried: a recording has the numbers of those that were measured.
-	Analysis v1alpha1.Analysis `json:"analysis,omitempty"`
+	Analysis v1alpha1.Analysis `json:"analysis"`
 	// Hold is how long each step is held at least.
 	Hold v1alpha1.Duration `json:"hold,omitempty"`
 }

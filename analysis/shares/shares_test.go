@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -149,7 +150,7 @@ func TestAMismatchIsFoundSoon(t *testing.T) {
 		}
 		t.Logf("weight %d, share %v: found after at most %d requests", tt.weight, tt.share, slowest)
 		gets := map[bool]string{true: "nothing", false: fmt.Sprintf("%v %%", 100*tt.share)}[tt.share == 0]
-		row, requests := fmt.Sprintf("\n| %d %% | %s | ", tt.weight, gets), fmt.Sprint(slowest)
+		row, requests := fmt.Sprintf("\n| %d %% | %s | ", tt.weight, gets), strconv.Itoa(slowest)
 		if n := len(requests); n > 3 {
 			requests = requests[:n-3] + "," + requests[n-3:]
 		}

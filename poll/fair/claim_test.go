@@ -24,11 +24,11 @@ func newClaims(t *testing.T, limits Limits) *claims {
 }
 
 // acquire waits for a slot.
-func acquire(ctx context.Context, s *Slots, namespace string) (held context.Context, release func(), err error) {
+func acquire(ctx context.Context, s *Slots, namespace string) (context.Context, func(), error) {
 	woken := make(chan struct{}, 1)
 	key := fmt.Sprintf("%p", woken)
 	for ctx.Err() == nil {
-		held, release, err = s.Claim(ctx, namespace, key, func() { woken <- struct{}{} })
+		held, release, err := s.Claim(ctx, namespace, key, func() { woken <- struct{}{} })
 		if err == nil {
 			return held, release, nil
 		}

@@ -40,13 +40,13 @@ func TestWhoOverstaysLeavesForANamespaceWithoutASlot(t *testing.T) {
 			test.limits.Keep = time.Minute
 			q := NewQueue[string](test.limits)
 			join := func(tasks string) {
-				for _, task := range strings.Fields(tasks) {
+				for task := range strings.FieldsSeq(tasks) {
 					q.Join(task[:1], task)
 				}
 			}
 			join(test.joins)
 			give(q)
-			for _, task := range strings.Fields(test.overstay) {
+			for task := range strings.FieldsSeq(test.overstay) {
 				q.Overstay(task)
 			}
 			join(test.then)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,8 +146,10 @@ func TestWhatIsMade(t *testing.T) {
 			},
 		},
 		"the isolated pods have more labels than the Service asks for": {
-			[]*networkingv1.NetworkPolicy{policy(t, "front", `{podSelector: {matchLabels: {tier: front}, matchExpressions: [{key: app, operator: Exists}]}, policyTypes: [Ingress], ingress: [{}]}`),
-				policy(t, "rest", `{podSelector: {matchLabels: {tier: front}}, policyTypes: [Ingress]}`)},
+			[]*networkingv1.NetworkPolicy{
+				policy(t, "front", `{podSelector: {matchLabels: {tier: front}, matchExpressions: [{key: app, operator: Exists}]}, policyTypes: [Ingress], ingress: [{}]}`),
+				policy(t, "rest", `{podSelector: {matchLabels: {tier: front}}, policyTypes: [Ingress]}`),
+			},
 			nil, // everyone may reach them anyway
 		},
 		"only pods with more labels are isolated": {
@@ -201,11 +204,11 @@ func TestWhatIsMade(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				line := string(spec)
+				line := []string{string(spec)}
 				for _, owner := range p.OwnerReferences {
-					line += " " + owner.Name
+					line = append(line, owner.Name)
 				}
-				got = append(got, line)
+				got = append(got, strings.Join(line, " "))
 			}
 			var want []string
 			for _, text := range test.want {
@@ -278,8 +281,15 @@ func TestARestrictedPortIsTheOnlyOneThatIsClosed(t *testing.T) {
 	}
 	listeners := []port{{corev1.ProtocolTCP, 18042}, {corev1.ProtocolTCP, 9000}, {corev1.ProtocolUDP, 5353}}
 	rest := []port{
-		{corev1.ProtocolTCP, 1}, {corev1.ProtocolTCP, 4143}, {corev1.ProtocolTCP, 15019}, {corev1.ProtocolTCP, 15021}, {corev1.ProtocolTCP, 40000}, {corev1.ProtocolTCP, 65535},
-		{corev1.ProtocolUDP, 1}, {corev1.ProtocolUDP, 15020}, {corev1.ProtocolUDP, 65535},
+		{corev1.ProtocolTCP, 1},
+		{corev1.ProtocolTCP, 4143},
+		{corev1.ProtocolTCP, 15019},
+		{corev1.ProtocolTCP, 15021},
+		{corev1.ProtocolTCP, 40000},
+		{corev1.ProtocolTCP, 65535},
+		{corev1.ProtocolUDP, 1},
+		{corev1.ProtocolUDP, 15020},
+		{corev1.ProtocolUDP, 65535},
 	}
 	from := append(append(slices.Clone(others), app...), pod{name: "outside", address: "192.0.2.1"}, pod{name: "outside by IPv6", address: "2001:db8::1"})
 	for _, ranges := range []bool{true, false} {
@@ -437,7 +447,7 @@ func (d draw) ports() []networkingv1.NetworkPolicyPort {
 
 func (d draw) policies() (drawn []*networkingv1.NetworkPolicy) {
 	for i := range d.IntN(5) {
-		p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Namespace: pick(d, "shop", "shop", "other"), UID: types.UID(fmt.Sprint(i))}}
+		p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Namespace: pick(d, "shop", "shop", "other"), UID: types.UID(strconv.Itoa(i))}}
 		p.Spec.PodSelector = *d.selector()
 		p.Spec.PolicyTypes = pick(d, []networkingv1.PolicyType{"Ingress"}, []networkingv1.PolicyType{"Egress"}, []networkingv1.PolicyType{"Ingress", "Egress"})
 		for range d.IntN(3) {
@@ -458,7 +468,7 @@ func (d draw) policies() (drawn []*networkingv1.NetworkPolicy) {
 func TestWhoReachesTheAppReachesItThroughTheProxies(t *testing.T) {
 	var served, made int
 	for seed := range uint64(1000) {
-		d := draw{rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // no secret
+		d := draw{rand.New(rand.NewPCG(seed, 1))}
 		before := world{namespaces: namespaces, policies: d.policies()}
 		f := facts(before.policies, app...)
 		f.Access.Restrict = seed%2 == 0

@@ -28,11 +28,11 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 	if err != nil {
 		return err
 	}
-	listeners, unknown := conf.Listeners(target.Resolved) // Check says why
+	listeners, unknown := conf.Listeners(target.Resolved)
 	if !target.Asked || !target.Split.DeletionTimestamp.IsZero() || target.Root == nil || unknown != nil {
 		r.apps.forget(key)
 		keepPolicies(state, target, made)
-		return nil
+		return nil //nolint:nilerr // Check says why
 	}
 	facts, found, err := r.facts(ctx, target, listeners, !begun)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Router) policies(ctx context.Context, namespace string) ([]*networkingv
 	if err != nil {
 		return nil, err
 	}
-	all := append(own, slices.DeleteFunc(clients, func(p *networkingv1.NetworkPolicy) bool { return p.Namespace == namespace })...)
+	all := slices.Concat(own, slices.DeleteFunc(clients, func(p *networkingv1.NetworkPolicy) bool { return p.Namespace == namespace }))
 	slices.SortFunc(all, func(a, b *networkingv1.NetworkPolicy) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})

@@ -100,6 +100,10 @@ const alone = "^(TestTheChartIsInstalledAsTheQuickstartSays|TestARolloutIsPromot
 // long names the scenarios that harm the cluster itself for minutes. Each runs alone.
 const long = "^TestLong"
 
+// withoutC is the test of what a program with C can't do, which the race detector makes of every program. The
+// stage unit runs it.
+const withoutC = "^TestTheProcessCanOpenNothingAnyMore$"
+
 // oldestKubernetes is the version that the chart's kubeVersion begins with.
 const oldestKubernetes = "1.30"
 
@@ -112,7 +116,7 @@ func Soak(p Packages) []Stage {
 			soak(goTest(operatorModule, "./schedule"), "-histories", "1000"),
 		}},
 		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: raced(slices.Concat(
-			[]Step{goTest(operatorModule, everything...), fresh(goTest(benchModule, "./..."))}, integration(p),
+			[]Step{insert(goTest(operatorModule, everything...), "-skip", withoutC), fresh(goTest(benchModule, "./..."))}, integration(p),
 		))},
 		{Name: "soak-fuzz", About: "random input for parsers and renderers", Steps: fuzz(p.FuzzTargets)},
 		{Name: "soak-mutate", About: "small changes of decisions, each of which a test must notice", Steps: []Step{script("mutations", "make", "mutate")}},

@@ -61,19 +61,7 @@ func (c *Config) assess(s *State, now time.Time) Result {
 	if c.ValuesOnly && c.onlyValues() {
 		return c.assessValues(s, now)
 	}
-	switch {
-	case s.step.windows == 0:
-		return c.result(s, Inconclusive, ReasonMissingData)
-	case now.Sub(s.End()).Abs() > c.StaleAfter: // also when the clock was set back
-		return c.result(s, Inconclusive, ReasonStaleData)
-	}
-	if s.refusals.Holds() {
-		return c.result(s, Inconclusive, ReasonRefusedByProxies)
-	}
-	if c.Shares && s.shares.Result().Mismatch() {
-		return c.result(s, Inconclusive, ReasonShareMismatch)
-	}
-	if reason := c.shortage(s); reason != "" {
+	if reason := c.inconclusive(s, now); reason != "" {
 		return c.result(s, Inconclusive, reason)
 	}
 	if r, ok := c.limitShortage(s, now); ok {
@@ -86,6 +74,21 @@ func (c *Config) assess(s *State, now time.Time) Result {
 		return c.comparison(s)
 	}
 	return c.result(s, Pass, ReasonNotCompared)
+}
+
+// inconclusive is why the windows of the present step allow no verdict; "" when they do.
+func (c *Config) inconclusive(s *State, now time.Time) Reason {
+	switch {
+	case s.step.windows == 0:
+		return ReasonMissingData
+	case now.Sub(s.End()).Abs() > c.StaleAfter: // also when the clock was set back
+		return ReasonStaleData
+	case s.refusals.Holds():
+		return ReasonRefusedByProxies
+	case c.Shares && s.shares.Result().Mismatch():
+		return ReasonShareMismatch
+	}
+	return c.shortage(s)
 }
 
 // assessValues passes a canary whose numbers are within their limits.

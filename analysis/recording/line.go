@@ -209,16 +209,13 @@ func (l *Line) completeVariants() error {
 // completeRecord checks what only the operator writes.
 func (l *Line) completeRecord() error {
 	switch {
-	case l.Release != nil && !(l.Release.Began.Unix() > farthest && l.Release.Began.Unix() < lastSecond):
+	case l.Release != nil && (l.Release.Began.Unix() <= farthest || l.Release.Began.Unix() >= lastSecond):
 		return errors.New("release.began: missing or out of range; give the time at which the release began")
-	case l.Live != nil && !(math.Abs(*l.Live) <= farthest):
-		return fmt.Errorf("live: more than %g; give seconds since the start, or leave it out", float64(farthest))
-	case l.Begun != nil && !(math.Abs(*l.Begun) <= farthest):
-		return fmt.Errorf("begun: more than %g; give seconds since the start, or leave it out", float64(farthest))
 	case l.Merged < 0:
 		return fmt.Errorf("merged: %d; give a number of windows, or leave it out", l.Merged)
-	case l.Judged != nil && l.Judged.At != nil && !(math.Abs(*l.Judged.At) <= farthest):
-		return fmt.Errorf("judged.at: more than %g; give seconds since the start, or leave it out", float64(farthest))
+	}
+	if err := l.checkTimes(); err != nil {
+		return err
 	}
 	if l.Settings != nil {
 		if _, err := l.Settings.Stage(); err != nil {
@@ -228,6 +225,24 @@ func (l *Line) completeRecord() error {
 	if l.Resume != "" {
 		if _, err := l.resumed(); err != nil {
 			return fmt.Errorf("resume: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkTimes checks the times that may be left out.
+func (l *Line) checkTimes() error {
+	type optional struct {
+		field   string
+		seconds *float64
+	}
+	times := []optional{{"live", l.Live}, {"begun", l.Begun}}
+	if l.Judged != nil {
+		times = append(times, optional{"judged.at", l.Judged.At})
+	}
+	for _, t := range times {
+		if t.seconds != nil && !(math.Abs(*t.seconds) <= farthest) {
+			return fmt.Errorf("%s: more than %g; give seconds since the start, or leave it out", t.field, float64(farthest))
 		}
 	}
 	return nil

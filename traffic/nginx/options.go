@@ -3,6 +3,7 @@
 package nginx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -118,32 +119,20 @@ func (o *Options) complete() error {
 	if o.Reports == nil {
 		return errors.New("nginx.Options: Reports is required")
 	}
-	if o.ClusterRole == "" {
-		o.ClusterRole = DefaultClusterRole
-	}
-	if o.PullPolicy == "" {
-		o.PullPolicy = corev1.PullIfNotPresent
-	}
-	if o.Replicas == 0 {
-		o.Replicas = 2
-	}
-	if o.MaxReplicas == 0 {
-		o.MaxReplicas = max(10, o.Replicas)
-	}
+	o.ClusterRole = cmp.Or(o.ClusterRole, DefaultClusterRole)
+	o.PullPolicy = cmp.Or(o.PullPolicy, corev1.PullIfNotPresent)
+	o.Replicas = cmp.Or(o.Replicas, 2)
+	o.MaxReplicas = cmp.Or(o.MaxReplicas, max(10, o.Replicas))
 	if o.MaxReplicas < o.Replicas {
 		return fmt.Errorf("nginx.Options: MaxReplicas is %d, below the %d replicas that are always there; raise it, or lower Replicas", o.MaxReplicas, o.Replicas)
 	}
-	if o.Workers == 0 {
-		o.Workers = 2
-	}
+	o.Workers = cmp.Or(o.Workers, 2)
+	o.GracePeriod = cmp.Or(o.GracePeriod, 90*time.Second)
 	if o.Resources.Requests == nil && o.Resources.Limits == nil {
 		o.Resources = DefaultResources()
 	}
 	if len(o.Access.APIServerPorts) == 0 {
 		o.Access.APIServerPorts = []int32{443, 6443}
-	}
-	if o.GracePeriod == 0 {
-		o.GracePeriod = 90 * time.Second
 	}
 	if o.Autoscaling != nil {
 		return o.Autoscaling.complete(*o)

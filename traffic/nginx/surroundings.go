@@ -29,7 +29,7 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 		return err
 	}
 	listeners, unknown := conf.Listeners(target.Resolved)
-	if !target.Asked || !target.Split.DeletionTimestamp.IsZero() || target.Root == nil || unknown != nil {
+	if !needsPolicies(target) || unknown != nil {
 		r.apps.forget(key)
 		keepPolicies(state, target, made)
 		return nil //nolint:nilerr // Check says why
@@ -51,6 +51,11 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 		return nil
 	}
 	return r.comparePolicies(ctx, state, target, made, wanted)
+}
+
+// needsPolicies reports whether policies have to let traffic through the proxies of a split.
+func needsPolicies(target traffic.Target) bool {
+	return target.Asked && target.Split.DeletionTimestamp.IsZero() && target.Root != nil
 }
 
 // facts are what the policies of a split depend on. Pods are read when a policy that concerns it

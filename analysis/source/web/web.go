@@ -94,13 +94,20 @@ func ofPrometheus(answer []byte) bool {
 	if json.Unmarshal(answer, &a) != nil {
 		return false
 	}
+	return hasExemplars(a.Data) || hasNumbers(a.Data)
+}
+
+// hasExemplars is whether data is that of query_exemplars.
+func hasExemplars(data []byte) bool {
 	var list []struct {
-		SeriesLabels json.RawMessage `json:"seriesLabels"` // query_exemplars
+		SeriesLabels json.RawMessage `json:"seriesLabels"`
 	}
-	if json.Unmarshal(a.Data, &list) == nil && len(list) > 0 && list[0].SeriesLabels != nil {
-		return true
-	}
-	var data struct {
+	return json.Unmarshal(data, &list) == nil && len(list) > 0 && list[0].SeriesLabels != nil
+}
+
+// hasNumbers is whether data is that of a query, of alerts or rules, or of the server itself.
+func hasNumbers(data []byte) bool {
+	var d struct {
 		ResultType string          `json:"resultType"` // query, query_range
 		Result     json.RawMessage `json:"result"`
 		Alerts     []struct {
@@ -112,11 +119,11 @@ func ofPrometheus(answer []byte) bool {
 		ActiveTargets json.RawMessage `json:"activeTargets"` // targets
 		HeadStats     json.RawMessage `json:"headStats"`     // status/tsdb
 	}
-	if json.Unmarshal(a.Data, &data) != nil {
+	if json.Unmarshal(data, &d) != nil {
 		return false
 	}
-	return data.ResultType != "" && data.Result != nil || len(data.Alerts) > 0 && data.Alerts[0].ActiveAt != nil ||
-		len(data.Groups) > 0 && data.Groups[0].Rules != nil || data.ActiveTargets != nil || data.HeadStats != nil
+	return d.ResultType != "" && d.Result != nil || len(d.Alerts) > 0 && d.Alerts[0].ActiveAt != nil ||
+		len(d.Groups) > 0 && d.Groups[0].Rules != nil || d.ActiveTargets != nil || d.HeadStats != nil
 }
 
 // taken are headers that say how a message is framed or where it goes.

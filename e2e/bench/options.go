@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -59,20 +60,12 @@ func DefaultReplicas(size int) int32 {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Router == "" {
-		o.Router = v1alpha1.RouterNone
-	}
+	o.Router = cmp.Or(o.Router, v1alpha1.RouterNone)
+	o.Hold = cmp.Or(o.Hold, 10*time.Second)
+	o.IdleFor = cmp.Or(o.IdleFor, time.Minute)
+	o.PerNamespace = cmp.Or(o.PerNamespace, 50)
 	if o.Replicas == nil {
 		o.Replicas = DefaultReplicas
-	}
-	if o.Hold == 0 {
-		o.Hold = 10 * time.Second
-	}
-	if o.IdleFor == 0 {
-		o.IdleFor = time.Minute
-	}
-	if o.PerNamespace == 0 {
-		o.PerNamespace = 50
 	}
 	for _, size := range o.Sizes {
 		if size < 1 {

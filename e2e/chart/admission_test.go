@@ -375,8 +375,13 @@ func TestTheWebhookKeepsWhatThePolicyKeeps(t *testing.T) {
 	t.Parallel()
 	service := map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "website"}, "spec": map[string]any{"type": "ClusterIP"}}
 	selectors := []any{
-		nil, map[string]any{}, map[string]any{"app": "a"}, map[string]any{"app": "a", "serin.dev/proxy": "p"}, map[string]any{"app": "b", "serin.dev/proxy": "q"},
-		map[string]any{"app": "a", "pod-template-hash": "1"}, map[string]any{"app": "a", "pod-template-hash": "1", "serin.dev/proxy": "p"},
+		nil,
+		map[string]any{},
+		map[string]any{"app": "a"},
+		map[string]any{"app": "a", "serin.dev/proxy": "p"},
+		map[string]any{"app": "b", "serin.dev/proxy": "q"},
+		map[string]any{"app": "a", "pod-template-hash": "1"},
+		map[string]any{"app": "a", "pod-template-hash": "1", "serin.dev/proxy": "p"},
 	}
 	var writes []write
 	for _, pin := range []any{nil, map[string]any{}, map[string]any{"serin.dev/pin": `{"pod-template-hash":"1"}`}, map[string]any{"serin.dev/pin": `{"pod-template-hash":"2"}`}} {

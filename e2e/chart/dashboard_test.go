@@ -85,17 +85,25 @@ func TestFlagsOfTheDashboard(t *testing.T) {
 		reachable string
 	}{
 		"as it comes": {
-			"", []string{"dashboard", "--url=https://serin.example.org/tools/", "--read-only=true", "--token-login=true", "--default-namespace=default", "--session-duration=12h", "--api-server-ca-file=/api-server/ca.crt"},
-			[]string{"oidc", "tls", "forwarded", "keys", "cluster-name"}, []string{"/api-server"}, corev1.URISchemeHTTP, "http 80", "",
+			"",
+			[]string{"dashboard", "--url=https://serin.example.org/tools/", "--read-only=true", "--token-login=true", "--default-namespace=default", "--session-duration=12h", "--api-server-ca-file=/api-server/ca.crt"},
+			[]string{"oidc", "tls", "forwarded", "keys", "cluster-name"},
+			[]string{"/api-server"},
+			corev1.URISchemeHTTP, "http 80", "",
 		},
 		"with a provider": {
-			oidc, []string{"--oidc-issuer-url=https://sso.example.org:8443/realm", "--oidc-client-id=a, b", "--oidc-scopes=openid,groups", "--oidc-name=My SSO", "--oidc-client-secret-file=/oidc/client-secret", "--token-login=false"},
-			nil, []string{"/api-server", "/oidc"}, corev1.URISchemeHTTP, "http 80", "8443",
+			oidc,
+			[]string{"--oidc-issuer-url=https://sso.example.org:8443/realm", "--oidc-client-id=a, b", "--oidc-scopes=openid,groups", "--oidc-name=My SSO", "--oidc-client-secret-file=/oidc/client-secret", "--token-login=false"},
+			nil,
+			[]string{"/api-server", "/oidc"},
+			corev1.URISchemeHTTP, "http 80", "8443",
 		},
 		"with more": {
 			", readOnly: false, trustForwardedHost: true, clusterName: 'prod \"eu\"', defaultNamespace: shop, session: {keysSecret: {name: s}, duration: 1h}, tls: {secretName: cert}",
 			[]string{"--read-only=false", "--trust-forwarded-host", `--cluster-name=prod "eu"`, "--default-namespace=shop", "--session-keys-file=/session/keys", "--session-duration=1h", "--tls-cert-file=/certificate/tls.crt", "--tls-private-key-file=/certificate/tls.key"},
-			nil, []string{"/api-server", "/session", "/certificate"}, corev1.URISchemeHTTPS, "https 443", "",
+			nil,
+			[]string{"/api-server", "/session", "/certificate"},
+			corev1.URISchemeHTTPS, "https 443", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

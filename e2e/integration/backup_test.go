@@ -26,13 +26,21 @@ import (
 // restores them: by its defaultRestorePriorities, and then by name.
 func backedUp() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		{Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Pod"},
-		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, {Version: "v1", Kind: "Endpoints"}, {Version: "v1", Kind: "Service"},
+		{Version: "v1", Kind: "ServiceAccount"},
+		{Version: "v1", Kind: "Secret"},
+		{Version: "v1", Kind: "ConfigMap"},
+		{Version: "v1", Kind: "Pod"},
+		{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+		{Version: "v1", Kind: "Endpoints"},
+		{Version: "v1", Kind: "Service"},
 		v1alpha1.GroupVersion.WithKind("CanaryRelease"),
-		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
-		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, {Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 		v1alpha1.GroupVersion.WithKind("Rollout"), splitv1.GroupVersion.WithKind("TrafficSplit"),
 	}
 }

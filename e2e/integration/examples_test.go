@@ -28,8 +28,11 @@ const demoFolder = "demo"
 // is there.
 func TestTheExamplesAreAdmitted(t *testing.T) {
 	t.Parallel()
-	for kind, plural := range map[string]string{"argoproj.io/v1alpha1 Application": "applications",
-		"source.toolkit.fluxcd.io/v1 GitRepository": "gitrepositories", "kustomize.toolkit.fluxcd.io/v1 Kustomization": "kustomizations"} {
+	for kind, plural := range map[string]string{
+		"argoproj.io/v1alpha1 Application":             "applications",
+		"source.toolkit.fluxcd.io/v1 GitRepository":    "gitrepositories",
+		"kustomize.toolkit.fluxcd.io/v1 Kustomization": "kustomizations",
+	} {
 		version, name, _ := strings.Cut(kind, " ")
 		newScene(t).serve(version, name, plural)
 	}

@@ -227,7 +227,7 @@ spec:
 `
 
 // "The above configuration will route the Firefox users to the website-v2 service while all the
-// others will be routed to the root Kubernetes service."
+// others will be routed to the root Kubernetes service".
 func TestTheABTestOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

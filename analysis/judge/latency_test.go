@@ -43,7 +43,7 @@ func (t *traffic) timedWindow(canary, stable func() float64) analysis.Window {
 }
 
 func TestASlowCanaryIsFoundAndAGoodOneIsNot(t *testing.T) {
-	const median = .04
+	const median, fastMedian = .04, .0005
 	for _, tt := range []struct {
 		name   string
 		rate   float64
@@ -66,6 +66,15 @@ func TestASlowCanaryIsFoundAndAGoodOneIsNot(t *testing.T) {
 				return fast()
 			}
 		}, nil, 60 * time.Second},
+		{"a fast one of which 5 % wait for 2 ms", 200, func(t *traffic) func() float64 {
+			return func() float64 {
+				if t.rng.Float64() < .05 {
+					return fastMedian + .002
+				}
+				return t.around(fastMedian)()
+			}
+		}, func(t *traffic, _ time.Duration) func() float64 { return t.around(fastMedian) }, 0},
+		{"a fast one that takes ten times as long", 200, func(t *traffic) func() float64 { return t.around(10 * fastMedian) }, func(t *traffic, _ time.Duration) func() float64 { return t.around(fastMedian) }, 30 * time.Second},
 		{"both twice as slow for some minutes", 500, func(t *traffic) func() float64 { return shared(t, median) }, func(t *traffic, _ time.Duration) func() float64 { return shared(t, median) }, 0},
 		{"three times as slow while cold", 1000, func(t *traffic) func() float64 {
 			if t.at <= 15*time.Second {

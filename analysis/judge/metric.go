@@ -193,6 +193,11 @@ const (
 	// leastWithin is the share of stable's events that an edge must have below it:
 	// where most events are beyond, none can be much worse.
 	leastWithin = 0.3
+	// shortest is the least bound that is compared, in seconds. Below it there is little but noise:
+	// nginx counts whole milliseconds by a clock that stands still while it handles other requests,
+	// and a process of a busy node waits for milliseconds until a processor is free. So the share
+	// beyond a shorter bound says more of the node that a pod is on than of its version.
+	shortest = 0.005
 )
 
 // quantiles of stable that the edges are nearest to.
@@ -237,8 +242,8 @@ func (p *preview) addHistogram(stable *analysis.Variant) {
 }
 
 // settleEdges opens a track for each bound that is nearest to a quantile of
-// stable, on the scale of log odds. A bound is taken as it is; nothing is
-// interpolated.
+// stable, on the scale of log odds, and not too short. A bound is taken as it is;
+// nothing is interpolated.
 func (p *preview) settleEdges(bounds []float64, enough int64, tracks *[edges]track) int32 {
 	if p.events < enough {
 		return 0
@@ -246,7 +251,7 @@ func (p *preview) settleEdges(bounds []float64, enough int64, tracks *[edges]tra
 	var open int32
 	last := -1
 	for _, q := range quantiles {
-		i := p.nearest(q, min(len(bounds), maxBounds))
+		i := p.nearest(q, bounds[:min(len(bounds), maxBounds)])
 		if i < 0 || i == last {
 			continue
 		}
@@ -261,11 +266,11 @@ func (p *preview) settleEdges(bounds []float64, enough int64, tracks *[edges]tra
 }
 
 // nearest is the first of the bounds that are nearest to a quantile; -1 when none is fit.
-func (p *preview) nearest(quantile float64, bounds int) int {
+func (p *preview) nearest(quantile float64, bounds []float64) int {
 	best, distance := -1, math.Inf(1)
-	for i := range bounds {
+	for i, bound := range bounds {
 		share := smooth(int64(p.within[i]), p.events)
-		if d := math.Abs(logit(share) - logit(quantile)); share >= leastWithin && d < distance {
+		if d := math.Abs(logit(share) - logit(quantile)); bound >= shortest && share >= leastWithin && d < distance {
 			best, distance = i, d
 		}
 	}

@@ -10,6 +10,16 @@ import (
 	"github.com/serin-dev/serin/analysis"
 )
 
+// edgesOf are the bounds that are compared when stable has had 1,000 requests.
+func edgesOf(bounds []float64, counts []int64) (list []float64) {
+	m := metric{}
+	m.learn(&analysis.Variant{Requests: 1000, Latency: &analysis.Histogram{LE: bounds, Counts: counts}}, opening, 0, 0)
+	for _, track := range m.tracks[:m.open] {
+		list = append(list, track.edge)
+	}
+	return list
+}
+
 func TestEdgesAreTheBoundsNearestToStablesQuantiles(t *testing.T) {
 	le := []float64{.01, .02, .05, .1, .2, .5, 1}
 	for _, tt := range []struct {
@@ -25,13 +35,26 @@ func TestEdgesAreTheBoundsNearestToStablesQuantiles(t *testing.T) {
 		{"nearly all are slower than every bound", []int64{0, 0, 0, 0, 0, 0, 100}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := metric{}
-			m.learn(&analysis.Variant{Requests: 1000, Latency: &analysis.Histogram{LE: le, Counts: tt.counts}}, opening, 0, 0)
-			var got []float64
-			for _, track := range m.tracks[:m.open] {
-				got = append(got, track.edge)
+			if diff := cmp.Diff(tt.want, edgesOf(le, tt.counts)); diff != "" {
+				t.Errorf("edges (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+		})
+	}
+}
+
+// TestShortBoundsAreNoEdges: below them the node decides, not the version.
+func TestShortBoundsAreNoEdges(t *testing.T) {
+	le := []float64{.001, .002, .005, .0075, .01, .02}
+	for _, tt := range []struct {
+		name   string
+		counts []int64 // of 1,000 requests
+		want   []float64
+	}{
+		{"each quantile would have a shorter one", []int64{500, 990, 1000, 1000, 1000, 1000}, []float64{.005}},
+		{"the median would", []int64{500, 700, 800, 890, 990, 1000}, []float64{.005, .0075, .01}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, edgesOf(le, tt.counts)); diff != "" {
 				t.Errorf("edges (-want +got):\n%s", diff)
 			}
 		})

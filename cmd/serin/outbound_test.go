@@ -4,7 +4,6 @@ package main
 
 import (
 	"crypto/x509"
-	"github.com/serin-dev/serin/analysis/egress"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/serin-dev/serin/analysis/egress"
 )
 
 func TestTheFlagsSayWhereRequestsMayGo(t *testing.T) {

@@ -157,7 +157,8 @@ spec:
 
 func TestEachWebhookIsToldItsAuthorityOnce(t *testing.T) {
 	stored := &registrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "webhooks"}, Webhooks: []registrationv1.MutatingWebhook{
-		{Name: "hold.example.org"}, {Name: "sign.example.org", ClientConfig: registrationv1.WebhookClientConfig{CABundle: []byte("old")}},
+		{Name: "hold.example.org"},
+		{Name: "sign.example.org", ClientConfig: registrationv1.WebhookClientConfig{CABundle: []byte("old")}},
 		{Name: "keep.example.org", ClientConfig: registrationv1.WebhookClientConfig{CABundle: []byte("authorities")}},
 	}}
 	patches := 0

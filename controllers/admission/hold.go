@@ -5,9 +5,8 @@ package admission
 import (
 	"reflect"
 
-	"gomodules.xyz/jsonpatch/v2"
-
 	"github.com/go-openapi/jsonpointer"
+	"gomodules.xyz/jsonpatch/v2"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )

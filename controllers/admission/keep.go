@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"gomodules.xyz/jsonpatch/v2"
-
 	"github.com/go-openapi/jsonpointer"
+	"gomodules.xyz/jsonpatch/v2"
 
 	"github.com/serin-dev/serin/traffic"
 )

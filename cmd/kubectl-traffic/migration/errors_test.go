@@ -17,8 +17,10 @@ const (
 // Each error names the file, the object, the field and the fix.
 func TestAnInputThatIsNotUnderstoodIsAnError(t *testing.T) {
 	tests := map[string]struct{ input, says string }{
-		"a field that is misspelt": {argoHead + "  strategy: {canary: {stepps: [{setWeight: 10}]}}",
-			"in.yaml: rollout.argoproj.io/shop/website: spec.strategy.canary.stepps[0].setWeight: is not a field that is known here: correct its name, or remove it"},
+		"a field that is misspelt": {
+			argoHead + "  strategy: {canary: {stepps: [{setWeight: 10}]}}",
+			"in.yaml: rollout.argoproj.io/shop/website: spec.strategy.canary.stepps[0].setWeight: is not a field that is known here: correct its name, or remove it",
+		},
 		"a step that is not known": {argoHead + "  strategy: {canary: {steps: [{setWieght: 10}]}}", "spec.strategy.canary.steps[0].setWieght: is not a field that is known here"},
 		"no strategy":              {argoHead, "spec.strategy: needs exactly one of canary and blueGreen: remove or add one"},
 		"two strategies":           {argoHead + "  strategy: {canary: {}, blueGreen: {activeService: a}}", "spec.strategy: needs exactly one of canary and blueGreen"},
@@ -27,16 +29,22 @@ func TestAnInputThatIsNotUnderstoodIsAnError(t *testing.T) {
 		"no active Service":        {argoHead + "  strategy: {blueGreen: {previewService: p}}", "spec.strategy.blueGreen.activeService: is missing: name the Service"},
 		"a field of the pods":      {strings.Replace(argoHead, "image: b", "imagee: b", 1) + "  strategy: {canary: {}}", `spec.template: unknown field "spec.containers[0].imagee"`},
 		"no pods":                  {"apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: website}\nspec: {strategy: {canary: {}}}", "rollout.argoproj.io/website: spec.template: is missing: a Rollout needs selector and template"},
-		"another workload": {"apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: website}\nspec: {workloadRef: {apiVersion: apps/v1, kind: ReplicaSet, name: a}, strategy: {canary: {}}}",
-			`spec.workloadRef.kind: is "ReplicaSet": Serin releases Deployments, so write one and name it`},
+		"another workload": {
+			"apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: website}\nspec: {workloadRef: {apiVersion: apps/v1, kind: ReplicaSet, name: a}, strategy: {canary: {}}}",
+			`spec.workloadRef.kind: is "ReplicaSet": Serin releases Deployments, so write one and name it`,
+		},
 		"a long name":     {strings.Replace(argoHead, "name: website,", "name: "+strings.Repeat("w", 53)+",", 1) + "  strategy: {canary: {}}", "metadata.name: has 53 characters: the name of a Rollout has at most 52"},
 		"two providers":   {"apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {name: a}\nspec: {metrics: [{name: m, provider: {web: {}, job: {}}}]}", "spec.metrics[0].provider: needs exactly one provider"},
 		"another version": {"apiVersion: argoproj.io/v1\nkind: Rollout\nmetadata: {name: website}\nspec: {}", `apiVersion: is "argoproj.io/v1": only argoproj.io/v1alpha1 is known`},
 		"nothing at all":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "nothing to migrate"},
-		"two Services for one Rollout": {argoHead + "  strategy: {canary: {}}\n---\n" + serviceOf("one") + "---\n" + serviceOf("two"),
-			"spec.strategy.canary.stableService: is missing, and 2 Services select the pods ([one two]): name the one that clients call here"},
-		"a header that can't be matched": {argoHead + "  strategy: {canary: {steps: [{setHeaderRoute: {name: a, match: [{headerName: x, headerValue: {exact: a, regex: b}}]}}]}}",
-			"spec.strategy.canary.steps[0].setHeaderRoute.match[0].headerValue: needs exactly one of exact, prefix, suffix and regex"},
+		"two Services for one Rollout": {
+			argoHead + "  strategy: {canary: {}}\n---\n" + serviceOf("one") + "---\n" + serviceOf("two"),
+			"spec.strategy.canary.stableService: is missing, and 2 Services select the pods ([one two]): name the one that clients call here",
+		},
+		"a header that can't be matched": {
+			argoHead + "  strategy: {canary: {steps: [{setHeaderRoute: {name: a, match: [{headerName: x, headerValue: {exact: a, regex: b}}]}}]}}",
+			"spec.strategy.canary.steps[0].setHeaderRoute.match[0].headerValue: needs exactly one of exact, prefix, suffix and regex",
+		},
 
 		"a DaemonSet":                     {strings.Replace(flaggerHead, "kind: Deployment", "kind: DaemonSet", 1) + "  analysis: {}", `in.yaml: canary.flagger.app/shop/website: spec.targetRef.kind: is "DaemonSet": Serin releases Deployments`},
 		"a provider that is not known":    {strings.Replace(flaggerHead, "provider: kubernetes", "provider: kubernets", 1) + "  analysis: {}", `spec.provider: is "kubernets", which is not a provider`},

@@ -78,12 +78,18 @@ func TestWrite(t *testing.T) {
 		{Weight: 20, Hold: time.Hour}, {Weight: 50, Hold: 45 * time.Minute, MinDetectableEffect: "0.47pp", Detects: true},
 	}
 	for name, d := range map[string]rolloutinit.Draft{
-		"measured": {Deployment: deployment(), Service: &website, Traffic: rolloutview.Traffic{PerSecond: 41.96, FailureRate: 0.00123},
-			Proposal: rolloutview.Proposal{Steps: steps, Tolerance: "0.5pp"}, Wanted: "0.5pp"},
-		"assumed": {Deployment: long, Service: &unnamed, Traffic: rolloutinit.AssumedTraffic(), Unmeasured: "this cluster does not serve TrafficMetrics",
-			Proposal: rolloutview.Proposal{Steps: steps, Tolerance: "2pp", Raised: true}, Wanted: "0.5pp"},
-		"given": {Deployment: deployment(), Service: &website, Traffic: rolloutview.Traffic{PerSecond: 5}, Given: true,
-			Proposal: rolloutview.Proposal{Steps: steps[:1], Tolerance: "0.5pp"}, Wanted: "0.5pp"},
+		"measured": {
+			Deployment: deployment(), Service: &website, Traffic: rolloutview.Traffic{PerSecond: 41.96, FailureRate: 0.00123},
+			Proposal: rolloutview.Proposal{Steps: steps, Tolerance: "0.5pp"}, Wanted: "0.5pp",
+		},
+		"assumed": {
+			Deployment: long, Service: &unnamed, Traffic: rolloutinit.AssumedTraffic(), Unmeasured: "this cluster does not serve TrafficMetrics",
+			Proposal: rolloutview.Proposal{Steps: steps, Tolerance: "2pp", Raised: true}, Wanted: "0.5pp",
+		},
+		"given": {
+			Deployment: deployment(), Service: &website, Traffic: rolloutview.Traffic{PerSecond: 5}, Given: true,
+			Proposal: rolloutview.Proposal{Steps: steps[:1], Tolerance: "0.5pp"}, Wanted: "0.5pp",
+		},
 	} {
 		got, err := rolloutinit.Write(d)
 		if err != nil {

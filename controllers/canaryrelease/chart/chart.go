@@ -179,7 +179,7 @@ func (s *session) claims(ctx context.Context, names []string) (map[string][]core
 func keyOf(q Request, r *helm.Release) ([]byte, error) {
 	config, err := json.Marshal([]any{q.UID, q.Version, r.Info.LastDeployed.UTC().Format(time.RFC3339Nano), r.Manifest, r.Config})
 	if err != nil {
-		return nil, releases.Failure("the values of the release can't be encoded")
+		return nil, releases.FailureError("the values of the release can't be encoded")
 	}
 	key := sha256.Sum256(config)
 	return key[:], nil

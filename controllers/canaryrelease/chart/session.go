@@ -128,11 +128,11 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 func (g *getter) capabilities() (*common.Capabilities, error) {
 	version, err := g.discovery.ServerVersion()
 	if err != nil {
-		return nil, releases.Failure("the API server does not report its version")
+		return nil, releases.FailureError("the API server does not report its version")
 	}
 	versions, err := action.GetVersionSet(g.discovery)
 	if err != nil {
-		return nil, releases.Failure("the API server does not report what it serves")
+		return nil, releases.FailureError("the API server does not report what it serves")
 	}
 	return &common.Capabilities{
 		APIVersions: versions, HelmVersion: common.DefaultCapabilities.HelmVersion,

@@ -63,7 +63,7 @@ func helmProgram(t *testing.T) string {
 func script(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "serin-helm")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -167,6 +167,6 @@ func marshal(t *testing.T, v any) []byte {
 // ample limits are met by no program that does not go on for ever, however busy the machine is.
 func ample() Limits { return Limits{Memory: memory, Time: 5 * time.Minute, CPU: 5 * time.Minute} }
 
-func ask(namespace, config string) releases.Request {
-	return releases.Request{Namespace: namespace, Release: "a", Version: 1, Config: []byte(config), UID: "u1", Name: "try"}
+func ask(namespace string) releases.Request {
+	return releases.Request{Namespace: namespace, Release: "a", Version: 1, Config: []byte("tag: '2'"), UID: "u1", Name: "try"}
 }

@@ -79,7 +79,7 @@ const (
 
 // serve answers requests on one connection until it is closed.
 func serve(connection net.Conn, handler http.Handler) (stop func()) {
-	server := &http.Server{
+	server := &http.Server{ //nolint:gosec // its one client is a process that is ended in time
 		Handler: handler, Protocols: new(http.Protocols), MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}

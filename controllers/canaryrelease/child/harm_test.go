@@ -57,7 +57,7 @@ func TestAChartCanNotHarmTheManager(t *testing.T) {
 			r := New(newAPI(t, test.template).config(), Options{Program: helmProgram(t), Account: account, Render: limits})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := r.Propose(t.Context(), ask("shop", "tag: '2'"))
+			_, err := r.Propose(t.Context(), ask("shop"))
 			runtime.ReadMemStats(&after)
 			if limit := releases.LimitError(""); !errors.As(err, &limit) || err.Error() != test.want {
 				t.Errorf("got %v", err)
@@ -91,7 +91,7 @@ func childrenOf(t *testing.T) string {
 func TestAnHonestChartIsRendered(t *testing.T) {
 	api := newAPI(t, "")
 	r := New(api.config(), Options{Program: helmProgram(t), Account: account, Render: ample()})
-	p, err := r.Propose(t.Context(), ask("shop", "tag: '2'"))
+	p, err := r.Propose(t.Context(), ask("shop"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +151,11 @@ func TestWhatAProgramSaysIsReadWithinBounds(t *testing.T) {
 func TestALargeHonestChartIsRendered(t *testing.T) {
 	file := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
 	r := New(newAPI(t, "", file).config(), Options{Program: helmProgram(t), Account: account, Render: ample()})
-	if p, err := r.Propose(t.Context(), ask("shop", "tag: '2'")); err != nil || len(p.Canaries) != 1 {
+	if p, err := r.Propose(t.Context(), ask("shop")); err != nil || len(p.Canaries) != 1 {
 		t.Errorf("%+v %v", p, err)
 	}
 	r = New(newAPI(t, "", file, file).config(), Options{Program: helmProgram(t), Account: account, Render: ample()})
-	if _, err := r.Propose(t.Context(), ask("shop", "tag: '2'")); err == nil || !strings.Contains(err.Error(), "it is larger than 8 MiB") {
+	if _, err := r.Propose(t.Context(), ask("shop")); err == nil || !strings.Contains(err.Error(), "it is larger than 8 MiB") {
 		t.Errorf("a record that is too large: %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestWhileOneNamespaceComputesForEverOthersGoOn(t *testing.T) {
 	r := New(api.config(), Options{Program: endless, Account: account})
 	ctx, cancel := context.WithCancel(t.Context())
 	propose := func(ctx context.Context, r *Releases, namespace string) error {
-		q := ask(namespace, "tag: '2'")
+		q := ask(namespace)
 		q.Turn = func() {}
 		_, err := r.Propose(ctx, q)
 		return err

@@ -58,7 +58,7 @@ func (p program) run(ctx context.Context, call []byte, api http.Handler) ([]byte
 	case err != nil && ctx.Err() != nil:
 		return nil, verdict(ending{stopped: true, recalled: errors.Is(context.Cause(ctx), fair.ErrRecalled)}, p.limits)
 	case err != nil:
-		return nil, releases.Failure("the program that runs Helm can't be started: use an image of the manager that contains it")
+		return nil, releases.FailureError("the program that runs Helm can't be started: use an image of the manager that contains it")
 	}
 	err = p.limit(command.Process.Pid)
 	if err != nil {

@@ -126,7 +126,7 @@ func (r *Releases) propose(held context.Context, q releases.Request) (releases.P
 		return releases.Proposal{}, err
 	}
 	if answer.Proposal == nil {
-		return releases.Proposal{}, releases.Failure("the program that runs Helm did not answer")
+		return releases.Proposal{}, releases.FailureError("the program that runs Helm did not answer")
 	}
 	return *answer.Proposal, nil
 }
@@ -164,7 +164,7 @@ func (r *Releases) WithdrawProposal(canary types.NamespacedName) { r.renders.Dro
 func (r *Releases) call(held context.Context, method string, q releases.Request) (releases.Answer, error) {
 	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})
 	if err != nil {
-		return releases.Answer{}, releases.Failure("the call of Helm can't be encoded")
+		return releases.Answer{}, releases.FailureError("the call of Helm can't be encoded")
 	}
 	limits, guard := r.options.Upgrade, r.guard(held, q.Namespace)
 	if method == releases.MethodPropose {

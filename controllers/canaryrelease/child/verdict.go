@@ -32,9 +32,9 @@ func verdict(e ending, l Limits) error {
 	case e.ok:
 		return nil
 	case e.recalled:
-		return releases.Failure(fmt.Sprintf("Helm took longer than %s, probably because of hooks, while another namespace waited for it, and was interrupted: make the hooks of the chart faster", upgradeKeep))
+		return releases.FailureError(fmt.Sprintf("Helm took longer than %s, probably because of hooks, while another namespace waited for it, and was interrupted: make the hooks of the chart faster", upgradeKeep))
 	case e.stopped:
-		return releases.Failure("Helm was interrupted, and Serin calls it again")
+		return releases.FailureError("Helm was interrupted, and Serin calls it again")
 	case e.late:
 		return releases.LimitError(fmt.Sprintf("Helm takes longer than its time limit of %s: make the chart or its values simpler", l.Time))
 	case e.overTime:
@@ -42,7 +42,7 @@ func verdict(e ending, l Limits) error {
 	case e.exhausted:
 		return releases.LimitError(fmt.Sprintf("Helm needs more memory than its limit of %d MiB: make the chart or its values smaller", l.Memory>>20))
 	case e.killed:
-		return releases.Failure("the process that runs Helm was killed, probably because the manager's pod ran out of memory: raise resources.limits.memory of the operator's chart")
+		return releases.FailureError("the process that runs Helm was killed, probably because the manager's pod ran out of memory: raise resources.limits.memory of the operator's chart")
 	}
-	return releases.Failure("the process that runs Helm failed: check whether helm upgrade --dry-run=server fails too")
+	return releases.FailureError("the process that runs Helm failed: check whether helm upgrade --dry-run=server fails too")
 }

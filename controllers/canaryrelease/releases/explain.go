@@ -20,30 +20,31 @@ func Explain(err, trouble error) error {
 	case trouble != nil:
 		return trouble
 	}
-	if known, ok := errors.AsType[Failure](err); ok {
+	if known, ok := errors.AsType[FailureError](err); ok {
 		return known
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return Failure(Refusal(status.Status()))
+		return FailureError(Refusal(status.Status()))
 	}
-	return Failure("a request to the API server failed")
+	return FailureError("a request to the API server failed")
 }
 
 // Refusal tells of an answer what names things, and none of its prose, which quotes values.
 func Refusal(s metav1.Status) string {
-	what, fields := "a request", ""
+	what := "a request"
+	var fields []string
 	if s.Details != nil {
 		what = s.Details.Kind + "/" + s.Details.Name
 		for i, c := range s.Details.Causes {
 			if i < 3 && c.Field != "" {
-				fields += " " + c.Field
+				fields = append(fields, c.Field)
 			}
 		}
 	}
 	text := fmt.Sprintf("the API server refuses %s: %s", what, s.Reason)
-	if fields != "" {
-		text += " at" + strings.TrimRight(fields, " ")
+	if len(fields) > 0 {
+		text += " at " + strings.TrimRight(strings.Join(fields, " "), " ")
 	}
 	return text
 }

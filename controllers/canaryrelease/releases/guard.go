@@ -58,7 +58,7 @@ func (g *Guard) trip(next http.RoundTripper, r *http.Request) (*http.Response, e
 	}
 	response, err := next.RoundTrip(r)
 	if err != nil {
-		g.note(&g.broken, Failure("the API server can't be reached"))
+		g.note(&g.broken, FailureError("the API server can't be reached"))
 		return nil, err
 	}
 	if g.MaxAnswer > 0 {
@@ -68,7 +68,7 @@ func (g *Guard) trip(next http.RoundTripper, r *http.Request) (*http.Response, e
 	case response.StatusCode == http.StatusForbidden:
 		g.note(&g.denied, g.denial(r, response))
 	case response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests:
-		g.note(&g.broken, Failure("the API server answered "+strconv.Itoa(response.StatusCode)))
+		g.note(&g.broken, FailureError("the API server answered "+strconv.Itoa(response.StatusCode)))
 	}
 	return response, nil
 }
@@ -84,7 +84,7 @@ var errTooLarge = errors.New("the answer is too large")
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		l.guard.note(&l.guard.broken, Failure(fmt.Sprintf("the API server's answer has more than %d MiB: there are too many records of the release, or their annotations are large", l.guard.MaxAnswer>>20)))
+		l.guard.note(&l.guard.broken, FailureError(fmt.Sprintf("the API server's answer has more than %d MiB: there are too many records of the release, or their annotations are large", l.guard.MaxAnswer>>20)))
 		return 0, errTooLarge
 	}
 	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left)])

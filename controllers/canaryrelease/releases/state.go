@@ -84,7 +84,7 @@ func stateOf(records []metav1.ObjectMeta) (Release, error) {
 	for i := range records {
 		n, err := strconv.Atoi(records[i].Labels["version"])
 		if err != nil || n < 1 {
-			return Release{}, Failure("Secret " + records[i].Name + " is not a Helm record: its label version is not a number")
+			return Release{}, FailureError("Secret " + records[i].Name + " is not a Helm record: its label version is not a number")
 		}
 		all = append(all, revision{n, records[i].Labels})
 	}

@@ -113,10 +113,10 @@ func (e InvalidError) Error() string { return e.Field + ": " + e.Message }
 // Invalid is an InvalidError about a field.
 func Invalid(field, message string) InvalidError { return InvalidError{Field: field, Message: message} }
 
-// Failure is an error whose text is safe to show, and which may pass by itself.
-type Failure string
+// FailureError is an error whose text is safe to show, and which may pass by itself.
+type FailureError string
 
-func (f Failure) Error() string { return string(f) }
+func (f FailureError) Error() string { return string(f) }
 
 // BusyError says which calls come first. Its call was not made.
 type BusyError string

@@ -60,7 +60,7 @@ func (a Answer) Err() error {
 	case a.Invalid != nil:
 		return *a.Invalid
 	case a.Failure != "":
-		return Failure(a.Failure)
+		return FailureError(a.Failure)
 	}
 	return nil
 }
@@ -94,14 +94,14 @@ func ParseCall(from io.Reader) (Call, error) {
 func ParseAnswer(raw []byte) (Answer, error) {
 	var a Answer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return Answer{}, Failure("the answer of the program that runs Helm can't be read")
+		return Answer{}, FailureError("the answer of the program that runs Helm can't be read")
 	}
 	if a.Proposal == nil {
 		return a, nil
 	}
 	for _, copied := range a.Proposal.Copies {
 		if copied == nil {
-			return Answer{}, Failure("the answer of the program that runs Helm lacks a copy")
+			return Answer{}, FailureError("the answer of the program that runs Helm lacks a copy")
 		}
 	}
 	return a, nil

@@ -25,7 +25,7 @@ func TestAnAnswerSaysTheSameOnTheOtherSide(t *testing.T) {
 	}{
 		"a proposal":        {proposal, nil},
 		"a user has to act": {nil, Invalid(FieldConfig, "is empty")},
-		"a failure":         {nil, Failure("the API server answered 500")},
+		"a failure":         {nil, FailureError("the API server answered 500")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := json.Marshal(Answered(test.proposal, test.err))

@@ -119,7 +119,7 @@ func functionsIn(t *testing.T, name string) (functions []string) {
 	t.Helper()
 	folder, below := strings.CutSuffix(name, "/...")
 	for _, file := range testFiles(t) {
-		if dir := filepath.Dir(file); dir != folder && !(below && strings.HasPrefix(dir, folder+"/")) {
+		if dir := filepath.Dir(file); dir != folder && (!below || !strings.HasPrefix(dir, folder+"/")) {
 			continue
 		}
 		content, err := os.ReadFile(file)

@@ -232,7 +232,7 @@ func TestCommandsNameTheGroupOfAResourceThatOtherToolsHaveToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range strings.Split(string(content), "\n") {
+		for line := range strings.SplitSeq(string(content), "\n") {
 			if command := otherToolsToo.FindString(line); command != "" {
 				t.Errorf("%s: %q names a resource without its group, as rollouts.serin.dev does", file, command)
 			}

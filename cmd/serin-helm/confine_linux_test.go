@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	}
 	before := os.Getppid()
 	if err := confine(); err != nil {
-		os.Stdout.WriteString("confine: " + err.Error())
+		fmt.Print("confine: ", err)
 		os.Exit(1)
 	}
 	_, file := os.ReadFile("/proc/self/status")
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	_, dial := net.Dial("tcp", os.Getenv(confined))
 	for what, err := range map[string]error{"a file": file, "memory": memory, "the network": dial, "a signal": syscall.Kill(before, 0)} {
 		if !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) {
-			os.Stdout.WriteString("the process got " + what + "; ")
+			fmt.Print("the process got ", what, "; ")
 		}
 	}
 	os.Exit(0)
@@ -51,7 +52,7 @@ func TestTheProcessCanOpenNothingAnyMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer listener.Close() //nolint:errcheck // it accepts nothing
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = []string{confined + "=" + listener.Addr().String()}
 	if said, err := process.CombinedOutput(); err != nil || len(said) > 0 {

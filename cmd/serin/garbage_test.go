@@ -40,7 +40,7 @@ func TestAShareOfGarbageIsKeptAndSomeAtLeast(t *testing.T) {
 func percentage() int {
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(sample)
-	return int(sample[0].Value.Uint64()) //nolint:gosec // it is a small number
+	return int(sample[0].Value.Uint64())
 }
 
 // collect collects garbage until as much is kept as is wanted: what is decided after a collection
@@ -77,7 +77,6 @@ func TestAReplicaWithoutTheLeaseKeepsLittleGarbageAtTheStartAlone(t *testing.T) 
 	much := make([]byte, 100<<20)
 	collect(t, "while it keeps much", func(percent int) bool { return percent == startGC })
 	runtime.KeepAlive(much)
-	much = nil
 	collect(t, "while it keeps little", func(percent int) bool { return percent > usual })
 	much = make([]byte, 100<<20)
 	collect(t, "while it keeps much again", func(percent int) bool { return percent == startGC })

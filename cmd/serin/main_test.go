@@ -50,7 +50,7 @@ func TestTheManagerHoldsNoHelm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields(string(output)) {
+	for name := range strings.FieldsSeq(string(output)) {
 		if strings.HasPrefix(name, "helm.sh/") || strings.HasPrefix(name, "github.com/Masterminds/sprig") {
 			t.Errorf("serin holds %s: find what imports it with `go list -deps`", name)
 		}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -35,7 +36,7 @@ func (o *scopeOptions) bind(flags *pflag.FlagSet) {
 func (o *scopeOptions) check(flag string, namespaces []string) error {
 	if len(o.namespaces) == 0 {
 		if !o.clusterObjects {
-			return fmt.Errorf("--cluster-objects: can be false only with --watch-namespace")
+			return errors.New("--cluster-objects: can be false only with --watch-namespace")
 		}
 		return nil
 	}

@@ -52,7 +52,7 @@ func render(crd apiextensionsv1.CustomResourceDefinition) string {
 	return strings.TrimRight(strings.ReplaceAll(p.String(), "\n\n\n", "\n\n"), "\n") + "\n"
 }
 
-func (p *page) line(text string) { p.WriteString(text + "\n") }
+func (p *page) line(text string) { fmt.Fprintln(p, text) }
 
 // object writes a section for an object, or for the items of a list of objects, and then
 // those of the objects in it.

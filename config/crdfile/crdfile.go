@@ -11,7 +11,7 @@ import (
 
 // Rewrite changes a file.
 func Rewrite(name string, change func(document *yaml.Node) error) error {
-	in, err := os.ReadFile(name) //nolint:gosec // the user names the file
+	in, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func add(versions []string) func(*yaml.Node) error {
 			}
 			all = append(all, older)
 		}
-		list.Content = append(all, stored)
+		list.Content = slices.Concat(all, list.Content)
 		return nil
 	}
 }

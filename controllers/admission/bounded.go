@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -79,9 +80,7 @@ func (a *answer) Header() http.Header { return a.header }
 func (a *answer) WriteHeader(code int) { a.code = code }
 
 func (a *answer) send(w http.ResponseWriter) {
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.code)
 	_, _ = a.WriteTo(w) // who asked may be gone
 }

@@ -131,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // is not kept from it by them.
 func mayFollow(cr *v1alpha1.CanaryRelease) bool {
 	ready := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
-	conflict := ready != nil && ready.Reason == string(v1alpha1.ReasonConflict)
+	conflict := ready != nil && ready.Reason == v1alpha1.ReasonConflict
 	return cr.DeletionTimestamp.IsZero() && (isNew(cr) || cr.Status.Decision.Over() || conflict)
 }
 

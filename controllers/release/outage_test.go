@@ -38,10 +38,10 @@ func (w *world) recover(template string) {
 }
 
 // halfway is a release at half of the traffic.
-func halfway(t *testing.T, deadline v1alpha1.Duration) *world {
+func halfway(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.ro.Spec.ProgressDeadline = deadline
+	w.ro.Spec.ProgressDeadline = "5m"
 	w.steps(v1alpha1.Step{Weight: 50, Hold: "1h"})
 	w.ready()
 	w.setTemplate("v2")
@@ -51,7 +51,7 @@ func halfway(t *testing.T, deadline v1alpha1.Duration) *world {
 
 func TestWhatBefallsBothVersionsIsNoEvidenceAgainstTheCanary(t *testing.T) {
 	t.Run("the release waits, however long it lasts, and goes on where it was", func(t *testing.T) {
-		w := halfway(t, "5m")
+		w := halfway(t)
 		live := w.ro.Status.Step.ProgrammedAt
 		w.outage("v1", "v2")
 		w.failures["v2"] = 100 // what still reaches a pod is lost
@@ -74,7 +74,7 @@ func TestWhatBefallsBothVersionsIsNoEvidenceAgainstTheCanary(t *testing.T) {
 		}
 	})
 	t.Run("a canary that does not come back with stable is rolled back", func(t *testing.T) {
-		w := halfway(t, "5m")
+		w := halfway(t)
 		w.outage("v1", "v2")
 		w.run(60)
 		w.recover("v1")
@@ -88,7 +88,7 @@ func TestWhatBefallsBothVersionsIsNoEvidenceAgainstTheCanary(t *testing.T) {
 		}
 	})
 	t.Run("an outage reaches the canary first", func(t *testing.T) {
-		w := halfway(t, "5m")
+		w := halfway(t)
 		w.unreported = true
 		w.outage("v2")
 		w.run(5)
@@ -99,7 +99,7 @@ func TestWhatBefallsBothVersionsIsNoEvidenceAgainstTheCanary(t *testing.T) {
 		w.untilReason(v1alpha1.ReasonHolding)
 	})
 	t.Run("the node of the canary alone does not report", func(t *testing.T) {
-		w := halfway(t, "5m")
+		w := halfway(t)
 		w.unreported = true
 		w.outage("v2")
 		lost := w.now
@@ -109,7 +109,7 @@ func TestWhatBefallsBothVersionsIsNoEvidenceAgainstTheCanary(t *testing.T) {
 		}
 	})
 	t.Run("a canary that crashes is rolled back at once", func(t *testing.T) {
-		w := halfway(t, "5m")
+		w := halfway(t)
 		w.outage("v2")
 		lost := w.now
 		w.until("decided", func() bool { return w.ro.Status.Decision != nil })

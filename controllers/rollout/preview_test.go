@@ -20,9 +20,9 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-func previewNamed(name string) *corev1.Service {
+func previewService() *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", Annotations: map[string]string{"owner": "a user"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "preview", Namespace: "shop", Annotations: map[string]string{"owner": "a user"}},
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "website"}, Ports: []corev1.ServicePort{{Port: 80}}},
 	}
 }
@@ -37,7 +37,7 @@ func leading(name, pod string) *discoveryv1.EndpointSlice {
 func TestThePreviewServiceIsNarrowedAndRestored(t *testing.T) {
 	ro, all := released()
 	ro.Spec.Strategy.BlueGreen = &v1alpha1.BlueGreen{PreviewService: "preview"}
-	all = append(all, previewNamed("preview"), leading("preview", "pod-1"), leading("website-canary", "pod-2"))
+	all = append(all, previewService(), leading("preview", "pod-1"), leading("website-canary", "pod-2"))
 	r, c, _ := newReconcilerOf(t, func(string) error { return nil }, all...)
 	look := func() snapshot {
 		t.Helper()
@@ -116,7 +116,7 @@ func TestAServiceThatCannotBeAPreviewSaysWhy(t *testing.T) {
 	ro.Spec.Strategy.BlueGreen = &v1alpha1.BlueGreen{PreviewService: "preview"}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			svc := previewNamed("preview")
+			svc := previewService()
 			test.change(svc)
 			r, _, _ := newReconcilerOf(t, func(string) error { return nil }, append(append([]client.Object{}, all...), svc)...)
 			s, err := r.observe(t.Context(), ro)
@@ -128,7 +128,7 @@ func TestAServiceThatCannotBeAPreviewSaysWhy(t *testing.T) {
 }
 
 func TestAPreviewServiceOfARolloutThatIsGoneIsRestored(t *testing.T) {
-	svc := previewNamed("preview")
+	svc := previewService()
 	if err := traffic.SetPin(svc, traffic.Pin{Rollout: "website", Keys: map[string]string{"pod-template-hash": "2"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAPreviewServiceThatCannotBeReadIsNotAbsent(t *testing.T) {
 	ro, all := released()
 	ro.Spec.Strategy.BlueGreen = &v1alpha1.BlueGreen{PreviewService: "preview"}
 	for _, call := range []string{"list ServiceList", "list EndpointSliceList"} {
-		svc := previewNamed("preview")
+		svc := previewService()
 		if err := traffic.SetPin(svc, traffic.Pin{Rollout: "website", Keys: map[string]string{"pod-template-hash": "2"}}); err != nil {
 			t.Fatal(err)
 		}

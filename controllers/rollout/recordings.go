@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,9 +73,7 @@ func (r *Reconciler) record(ctx context.Context, ro *v1alpha1.Rollout, stored *v
 		r.reporter().Record(ro, corev1.EventTypeWarning, eventNotRecorded, "The release is not recorded: "+err.Error())
 		return
 	}
-	for key, text := range text {
-		rec.pending[key] = text
-	}
+	maps.Copy(rec.pending, text)
 }
 
 // stored are the lines of a release that were stored before the operator restarted. What

@@ -62,9 +62,9 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 		return err
 	}
 	resolved, err := s.resolveMetrics(&s.Rollout.Status)
-	if err != nil { // a mistake in them is the user's to fix, and no fault of the observation
+	if err != nil {
 		s.Metrics = strategy.Metrics{Problem: err.Error()}
-		return nil
+		return nil //nolint:nilerr // a mistake in them is the user's to fix, and no fault of the observation
 	}
 	r.observeCounting(s, resolved)
 	s.holdAgainst(resolved)

@@ -358,21 +358,17 @@ func (w *world) draining() string {
 	w.t.Helper()
 	var list discoveryv1.EndpointSliceList
 	w.must(w.api.List(w.ctx(), &list, client.MatchingLabels{discoveryv1.LabelManagedBy: managedBySerin}))
-	text := ""
+	var text strings.Builder
 	for _, slice := range list.Items {
-		var textSb343 strings.Builder
 		for _, e := range slice.Endpoints {
 			c := e.Conditions
-			textSb343.WriteString(fmt.Sprintf(", %s drains (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating))
+			fmt.Fprintf(&text, ", %s drains (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating)
 		}
-		text += textSb343.String()
-		var textSb347 strings.Builder
 		for _, port := range slice.Ports {
-			textSb347.WriteString(fmt.Sprintf(" on %d/%s", *port.Port, *port.Protocol))
+			fmt.Fprintf(&text, " on %d/%s", *port.Port, *port.Protocol)
 		}
-		text += textSb347.String()
 	}
-	return text
+	return text.String()
 }
 
 // invariants are what must hold at every moment, and, after a pass that was not

@@ -47,7 +47,7 @@ func (d *digest) value(v reflect.Value) {
 	case reflect.Pointer:
 		d.pointer(v)
 	case reflect.Slice:
-		d.number(uint64(v.Len())) // an empty one means the same as none
+		d.number(uint64(v.Len())) //nolint:gosec // no length is negative; an empty one means the same as none
 		for i := range v.Len() {
 			d.value(v.Index(i))
 		}
@@ -80,7 +80,7 @@ func (d *digest) structure(v reflect.Value) {
 	case typeFieldsV1:
 		d.text(v.Addr().Interface().(*metav1.FieldsV1).GetRawString())
 	default:
-		for i := range v.NumField() {
+		for i := range v.NumField() { //nolint:modernize // Fields also makes a description of each field
 			d.value(v.Field(i))
 		}
 	}
@@ -110,7 +110,7 @@ func (d *digest) pointer(v reflect.Value) {
 
 // entries writes a map in the order of its keys, which are strings in all API types.
 func (d *digest) entries(v reflect.Value) {
-	d.number(uint64(v.Len()))
+	d.number(uint64(v.Len())) //nolint:gosec // no length is negative
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range keys {

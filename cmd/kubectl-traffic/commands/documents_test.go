@@ -106,7 +106,7 @@ func documents(t *testing.T) (files []string) {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
 	for _, folder := range []string{"docs", "examples", "charts"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, _ fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(file) == ".md" && !strings.HasPrefix(filepath.Base(file), "kubectl_traffic") {
 				files = append(files, file)
 			}

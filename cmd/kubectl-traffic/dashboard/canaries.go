@@ -43,7 +43,7 @@ func (s *server) canary(w http.ResponseWriter, r *http.Request, v *Viewer) {
 			update.Canary = s.gatherCanary(ctx, v, cr)
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the viewer has left
 		}
 		return shown.send(out, "canary", update)
 	})

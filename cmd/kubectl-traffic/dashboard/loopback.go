@@ -52,7 +52,7 @@ func (l *Loopback) open(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "The secret in the address is not that of this dashboard: open the address that kubectl traffic dashboard has printed.")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: l.cookie, Value: l.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: l.cookie, Value: l.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // loopback has no TLS
 	to := url.URL{Path: "/", Fragment: "/"}
 	if at := query.Get("at"); strings.HasPrefix(at, "/") {
 		to.Fragment = at

@@ -34,7 +34,7 @@ func (s *server) release(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	s.pump(ctx, out, one.wake, func() error {
 		update, recording := s.updateOf(ctx, v, one, &kept)
 		if update == nil || ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the viewer has left
 		}
 		return errors.Join(shown.send(out, "release", update), recorded.send(out, "recording", recording))
 	})

@@ -64,7 +64,7 @@ func (s *server) measure(ctx context.Context, v *Viewer, namespace string, split
 
 func (v *Viewer) splitMetrics(ctx context.Context, namespace string) ([]metricsv1.TrafficMetrics, error) {
 	if v.Metrics == nil {
-		return nil, fmt.Errorf("the dashboard reads no TrafficMetrics")
+		return nil, errors.New("the dashboard reads no TrafficMetrics")
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

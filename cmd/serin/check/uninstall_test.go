@@ -21,11 +21,11 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// stored is the metadata of an object in the namespace shop.
-func stored(apiVersion, kind, name string, finalizers ...string) *metav1.PartialObjectMetadata {
+// stored is the metadata of an object website in the namespace shop.
+func stored(apiVersion, kind string, finalizers ...string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Finalizers: finalizers},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "website", Finalizers: finalizers},
 	}
 }
 
@@ -68,17 +68,17 @@ func TestUninstallingIsRefusedWhileOnlyTheOperatorCanRestore(t *testing.T) {
 		want       []string
 	}{
 		"nothing is left":                       {objects: cluster("v1alpha4", nil)},
-		"a Rollout that nothing was done for":   {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", "website"))},
-		"a TrafficSplit of another tool":        {objects: cluster("v1alpha4", nil, stored(smi, "TrafficSplit", "website", "mesh.example/split"))},
+		"a Rollout that nothing was done for":   {objects: cluster("v1alpha4", nil, stored(serin, "Rollout"))},
+		"a TrafficSplit of another tool":        {objects: cluster("v1alpha4", nil, stored(smi, "TrafficSplit", "mesh.example/split"))},
 		"a Deployment that a user paused":       {objects: cluster("v1alpha4", pausedBy("kubectl"))},
-		"a Rollout of a namespace not served":   {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", "website", v1alpha1.Finalizer)), namespaces: []string{"bank"}},
-		"a Rollout":                             {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", "website", v1alpha1.Finalizer)), want: []string{"rollouts.serin.dev shop/website\n", "kubectl delete rollouts.serin.dev,canaryreleases.serin.dev,trafficsplits.split.smi-spec.io --all --all-namespaces", "helm rollback mine 7 --namespace ours"}},
-		"a Rollout of a namespace that is":      {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", "website", v1alpha1.Finalizer)), namespaces: []string{"bank", "shop"}, want: []string{"rollouts.serin.dev shop/website\n", "kubectl --namespace bank delete rollouts.serin.dev", "kubectl --namespace shop delete rollouts.serin.dev"}},
-		"a CanaryRelease":                       {objects: cluster("v1alpha4", nil, stored(serin, "CanaryRelease", "website", v1alpha1.FinalizerCanaryRelease)), want: []string{"canaryreleases.serin.dev shop/website\n"}},
-		"a TrafficSplit":                        {objects: cluster("v1alpha4", nil, stored(smi, "TrafficSplit", "website", traffic.Finalizer)), want: []string{"trafficsplits.split.smi-spec.io shop/website\n"}},
-		"a TrafficSplit of an older definition": {objects: cluster("v1alpha2", nil, stored("split.smi-spec.io/v1alpha2", "TrafficSplit", "website", traffic.Finalizer)), want: []string{"trafficsplits.split.smi-spec.io shop/website\n"}},
+		"a Rollout of a namespace not served":   {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", v1alpha1.Finalizer)), namespaces: []string{"bank"}},
+		"a Rollout":                             {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", v1alpha1.Finalizer)), want: []string{"rollouts.serin.dev shop/website\n", "kubectl delete rollouts.serin.dev,canaryreleases.serin.dev,trafficsplits.split.smi-spec.io --all --all-namespaces", "helm rollback mine 7 --namespace ours"}},
+		"a Rollout of a namespace that is":      {objects: cluster("v1alpha4", nil, stored(serin, "Rollout", v1alpha1.Finalizer)), namespaces: []string{"bank", "shop"}, want: []string{"rollouts.serin.dev shop/website\n", "kubectl --namespace bank delete rollouts.serin.dev", "kubectl --namespace shop delete rollouts.serin.dev"}},
+		"a CanaryRelease":                       {objects: cluster("v1alpha4", nil, stored(serin, "CanaryRelease", v1alpha1.FinalizerCanaryRelease)), want: []string{"canaryreleases.serin.dev shop/website\n"}},
+		"a TrafficSplit":                        {objects: cluster("v1alpha4", nil, stored(smi, "TrafficSplit", traffic.Finalizer)), want: []string{"trafficsplits.split.smi-spec.io shop/website\n"}},
+		"a TrafficSplit of an older definition": {objects: cluster("v1alpha2", nil, stored("split.smi-spec.io/v1alpha2", "TrafficSplit", traffic.Finalizer)), want: []string{"trafficsplits.split.smi-spec.io shop/website\n"}},
 		"a Deployment that stays paused":        {objects: cluster("v1alpha4", pausedBy(v1alpha1.FieldManager)), want: []string{"deployment shop/website\n", "rollout resume deployment/NAME"}},
-		"one that is not deleted in time":       {objects: cluster("v1alpha4", nil, deleting(stored(serin, "Rollout", "website", v1alpha1.Finalizer))), want: []string{"is being deleted; if it stays"}},
+		"one that is not deleted in time":       {objects: cluster("v1alpha4", nil, deleting(stored(serin, "Rollout", v1alpha1.Finalizer))), want: []string{"is being deleted; if it stays"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -112,7 +112,7 @@ func TestUninstallingIsRefusedWhenTheObjectsAreNotKnown(t *testing.T) {
 
 // Where it is not known in which version splits are served, a list of the wrong one finds none.
 func TestUninstallingIsRefusedWhenTheServedVersionIsNotKnown(t *testing.T) {
-	c := cluster("v1alpha2", nil, stored("split.smi-spec.io/v1alpha2", "TrafficSplit", "website", traffic.Finalizer))
+	c := cluster("v1alpha2", nil, stored("split.smi-spec.io/v1alpha2", "TrafficSplit", traffic.Finalizer))
 	c.cluster.(*fake.Clientset).PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("not now")
 	})
@@ -128,7 +128,7 @@ func TestUninstallingWaitsForObjectsThatAreBeingDeleted(t *testing.T) {
 }
 
 func testWaitForDeletion(t *testing.T) {
-	split := deleting(stored("split.smi-spec.io/v1alpha4", "TrafficSplit", "website", traffic.Finalizer))
+	split := deleting(stored("split.smi-spec.io/v1alpha4", "TrafficSplit", traffic.Finalizer))
 	c := cluster("v1alpha4", nil, split)
 	lists := 0
 	c.meta.(*metadatafake.FakeMetadataClient).PrependReactor("list", "trafficsplits", func(clienttesting.Action) (bool, runtime.Object, error) {

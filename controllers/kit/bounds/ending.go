@@ -31,6 +31,6 @@ type endingCache struct {
 func (c endingCache) WaitForCacheSync(ctx context.Context) bool {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.ending, cancel)()
+	defer context.AfterFunc(c.ending, cancel)() //nolint:contextcheck // the manager ends on its own
 	return c.Cache.WaitForCacheSync(either) || c.ending.Err() != nil
 }

@@ -268,7 +268,7 @@ func TestTheVersionWhoseControllerRemovesAllOthersKeepsItsPods(t *testing.T) {
 func scaledToNone(d *state.Draft, name string) bool {
 	return slices.ContainsFunc(d.Actions, func(a kit.Action) bool {
 		scale, is := a.(kit.ScaleReplicaSet)
-		return is && scale.Object.Name == name && scale.Replicas == 0
+		return is && scale.Name == name && scale.Replicas == 0
 	})
 }
 

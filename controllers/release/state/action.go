@@ -73,7 +73,7 @@ func (a AdoptCanary) String() string { return "adopt ReplicaSet " + a.Name + " a
 
 func (a PointPreview) String() string {
 	if a.Revision == "" {
-		return fmt.Sprintf("restore the selector of the preview Service %s", a.Name)
+		return "restore the selector of the preview Service " + a.Name
 	}
 	return fmt.Sprintf("point the preview Service %s at %s", a.Name, a.Revision)
 }

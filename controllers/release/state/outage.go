@@ -15,13 +15,13 @@ const settleTime = 15 * time.Second
 //
 //	canary  stable  then
 //	------  ------  ------------------------------------------------------------
-//	none    none    an outage: wait, however long it lasts
-//	none    some    an outage until just now: wait for CatchUpTime
-//	none    some    its containers were ready when their nodes reported last: the
+//	0       0       an outage: wait, however long it lasts
+//	0       some    an outage until just now: wait for CatchUpTime
+//	0       some    its containers were ready when their nodes reported last: the
 //	                outage may be about to reach stable; wait for CatchUpTime
-//	none    some    its pods were evicted or deleted, and others start in their place: wait
+//	0       some    its pods were evicted or deleted, and others start in their place: wait
 //	                for CatchUpTime
-//	none    some    otherwise it is the canary's fault
+//	0       some    otherwise it is the canary's fault
 
 // Outage reports whether the canary gets traffic and neither version has an available pod.
 func (s *Snapshot) Outage() bool {

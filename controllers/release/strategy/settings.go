@@ -81,7 +81,7 @@ func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1a
 		err = checkAffinity(spec, router)
 	}
 	if err == nil && router == v1alpha1.RouterNone {
-		err = s.checkWithoutRouter(spec)
+		err = s.checkWithoutRouter()
 	}
 	if err != nil {
 		s.Steps = nil
@@ -96,7 +96,7 @@ func ByReplicas(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName) bool {
 }
 
 // checkWithoutRouter refuses what needs a router, rather than doing something else.
-func (s *Settings) checkWithoutRouter(spec *v1alpha1.RolloutSpec) error {
+func (s *Settings) checkWithoutRouter() error {
 	if !s.ByReplicas && s.RollBackOver > 0 {
 		return errors.New("spec.strategy.rollBackOver: the router none moves all requests at once; remove rollBackOver, or name another router")
 	}

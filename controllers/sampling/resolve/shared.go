@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,7 @@ func (s Shared) Attach(metrics []Metric) ([]Metric, error) {
 
 func (s Shared) find(name string, kind v1alpha1.ProviderType) (*v1alpha1.ClusterMetricProviderSpec, error) {
 	if s.Unreadable {
-		return nil, fmt.Errorf("the operator of this namespace reads no ClusterMetricProviders (clusterObjects.enabled of its chart is false); give an address")
+		return nil, errors.New("the operator of this namespace reads no ClusterMetricProviders (clusterObjects.enabled of its chart is false); give an address")
 	}
 	p, found := s.Providers[name]
 	if !found {

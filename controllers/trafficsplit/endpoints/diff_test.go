@@ -5,6 +5,7 @@ package endpoints
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,28 +82,28 @@ func tell(s *discoveryv1.EndpointSlice) string {
 		lines = append(lines, fmt.Sprintf("port %s %d/%s", *p.Name, *p.Port, *p.Protocol))
 	}
 	for _, e := range s.Endpoints {
-		line := fmt.Sprintf("%s %s", e.TargetRef.Name, strings.Join(e.Addresses, " "))
+		words := append([]string{e.TargetRef.Name}, e.Addresses...)
 		if e.Zone != nil {
-			line += " in " + *e.Zone
+			words = append(words, "in", *e.Zone)
 		}
 		if *e.Conditions.Terminating {
-			line += " terminating"
+			words = append(words, "terminating")
 		}
 		if !*e.Conditions.Ready {
-			line += " unready"
+			words = append(words, "unready")
 		}
 		if !*e.Conditions.Serving {
-			line += " not serving"
+			words = append(words, "not serving")
 		}
 		if e.Hints != nil {
 			for _, z := range e.Hints.ForZones {
-				line += " for " + z.Name
+				words = append(words, "for", z.Name)
 			}
 			for _, n := range e.Hints.ForNodes {
-				line += " for node " + n.Name
+				words = append(words, "for node", n.Name)
 			}
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(words, " "))
 	}
 	slices.Sort(lines[1+len(s.Ports):]) // endpoints have no order
 	return strings.Join(lines, "\n")
@@ -203,7 +204,7 @@ func made(t *testing.T, service *corev1.Service, pods ...*corev1.Pod) []*discove
 		t.Fatal(err)
 	}
 	for i, s := range changes.Create {
-		s.UID, s.ResourceVersion = types.UID(s.Name), fmt.Sprint(i+7)
+		s.UID, s.ResourceVersion = types.UID(s.Name), strconv.Itoa(i+7)
 	}
 	return changes.Create
 }

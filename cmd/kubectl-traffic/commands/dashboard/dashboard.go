@@ -77,7 +77,7 @@ func (s *serving) run(cmd *cobra.Command, args []string) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "The dashboard is at %s\nInterrupt the command to end it.\n", first)
 	if !s.noOpen {
 		file, err := fileFor(first)
-		defer os.Remove(file)
+		defer func() { _ = os.Remove(file) }() // there may be none
 		go func() {
 			if err == nil {
 				err = openBrowser(file)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func listRecordings(cmd *cobra.Command, releases []recordedRelease) error {
 			for i := range lines {
 				n += max(lines[i].Merged, 1)
 			}
-			windows, end = fmt.Sprint(n), r.began.Add(time.Duration(*lines[len(lines)-1].T*float64(time.Second))).UTC().Format(time.RFC3339)
+			windows, end = strconv.Itoa(n), r.began.Add(time.Duration(*lines[len(lines)-1].T*float64(time.Second))).UTC().Format(time.RFC3339)
 		}
 		rows = append(rows, []string{r.revision, r.began.UTC().Format(time.RFC3339), end, windows})
 	}

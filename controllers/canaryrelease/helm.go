@@ -131,16 +131,7 @@ func (m *memory) forget(key client.ObjectKey) knowledge {
 // planner from going on, but not from taking back.
 func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	k, cr := s.helm, s.CanaryRelease
-	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
-		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
-		k.waits, k.turn, k.asksAt = "", nil, time.Time{}
-		r.options.Releases.WithdrawUpgrade(client.ObjectKeyFromObject(cr))
-	}
-	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
-	if k.turn != nil {
-		s.UpgradeWaits = k.waits
-		s.UpgradeTurn = k.turn.Load() || !k.asksAt.IsZero() && !r.options.Clock.Now().Before(k.asksAt)
-	}
+	r.observeUpgrade(s)
 	if cr.Spec.Release == "" { // what is left of one that is gone does not say it
 		s.Release = helmrelease.Release{Presence: kit.Absent}
 		return
@@ -166,6 +157,21 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	}
 	if k.release.Newest == 0 {
 		s.Release.Presence = kit.Absent
+	}
+}
+
+// observeUpgrade notes what became of the calls of Helm for an adoption.
+func (r *Reconciler) observeUpgrade(s *observation) {
+	k, cr := s.helm, s.CanaryRelease
+	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
+		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
+		k.waits, k.turn, k.asksAt = "", nil, time.Time{}
+		r.options.Releases.WithdrawUpgrade(client.ObjectKeyFromObject(cr))
+	}
+	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
+	if k.turn != nil {
+		s.UpgradeWaits = k.waits
+		s.UpgradeTurn = k.turn.Load() || !k.asksAt.IsZero() && !r.options.Clock.Now().Before(k.asksAt)
 	}
 }
 
@@ -239,15 +245,8 @@ func (r *Reconciler) propose(ctx context.Context, s *observation) error {
 		return err
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", cr.Spec.Version, cr.Spec.Path, request.Config))
-	if k.exceeded != nil && k.exceededKey == key && s.Now.Sub(k.exceededAt) < limitRetry {
-		return k.exceeded
-	}
-	if k.key == key {
-		s.proposal = k.proposal
-	}
-	// What refuses it may be in the cluster, and be gone by now.
-	if s.proposal != nil && (len(s.proposal.Refused) == 0 || s.Now.Sub(k.proposedAt) < recheck) {
-		return nil
+	if known, err := s.recallProposal(key); known {
+		return err
 	}
 	request.Turn = func() { r.enqueue(client.ObjectKeyFromObject(cr)) }
 	proposal, err := r.options.Releases.Propose(ctx, request)
@@ -266,6 +265,20 @@ func (r *Reconciler) propose(ctx context.Context, s *observation) error {
 	}
 	k.proposal, k.key, k.proposedAt, s.proposal = &proposal, key, s.Now, &proposal
 	return nil
+}
+
+// recallProposal takes the proposal that was made of the same values, and reports whether they need
+// not be rendered again.
+func (s *observation) recallProposal(key [sha256.Size]byte) (known bool, err error) {
+	k := s.helm
+	if k.exceeded != nil && k.exceededKey == key && s.Now.Sub(k.exceededAt) < limitRetry {
+		return true, k.exceeded
+	}
+	if k.key == key {
+		s.proposal = k.proposal
+	}
+	// What refuses it may be in the cluster, and be gone by now.
+	return s.proposal != nil && (len(s.proposal.Refused) == 0 || s.Now.Sub(k.proposedAt) < recheck), nil
 }
 
 // comparable reports whether the release is the one of the spec, and not deprecated.

@@ -41,9 +41,8 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	if gone == nil {
 		return again, false, nil
 	}
-	live := &v1alpha1.CanaryRelease{}
-	if err := r.options.Live.Get(ctx, key, live); err == nil && (live.UID == gone.UID || now == nil) || client.IgnoreNotFound(err) != nil {
-		return again, true, err // the cache will show it or its successor, or it is not known
+	if is, err := r.maybeThere(ctx, gone, now); is {
+		return again, true, err
 	}
 	k := r.helm.of(gone)
 	if r.forgetTraffic(key.Namespace, k); k.orphaned.IsZero() {
@@ -53,37 +52,68 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	if gone.Status.Copies, err = r.leftCopies(ctx, gone); err != nil {
 		return again, true, err
 	}
-	s, err := r.observe(ctx, gone)
+	s, failed := r.observe(ctx, gone)
 	if now != nil {
 		s.leaveHolds()
 	}
 	d := helmrelease.Decide(s.Observation)
-	for _, a := range d.Actions {
+	over, err := r.restore(ctx, s, d.Actions, now)
+	if err != nil {
+		again, err = shell.Retry(err)
+		return again, true, err
+	}
+	if over {
+		return again, false, nil
+	}
+	r.warn(ctx, s, d.Events)
+	if now != nil && isNew(now) {
+		failed = errors.Join(failed, r.reportRemoval(ctx, now, d))
+	}
+	return reconcile.Result{RequeueAfter: sooner(d)}, true, failed
+}
+
+// maybeThere reports whether the API server has the one that seems to be gone, or its successor,
+// which the cache will show, or does not say.
+func (r *Reconciler) maybeThere(ctx context.Context, gone, now *v1alpha1.CanaryRelease) (bool, error) {
+	live := &v1alpha1.CanaryRelease{}
+	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(gone), live)
+	if err == nil {
+		return live.UID == gone.UID || now == nil, nil
+	}
+	err = client.IgnoreNotFound(err)
+	return err != nil, err
+}
+
+// restore does what was decided about one that is gone, and reports whether that was all.
+func (r *Reconciler) restore(ctx context.Context, s observation, actions []kit.Action, now *v1alpha1.CanaryRelease) (over bool, err error) {
+	gone := s.CanaryRelease
+	for _, a := range actions {
 		if _, hold := a.(helmrelease.SetHold); hold && now != nil {
 			continue
 		}
 		if _, last := a.(kit.RemoveFinalizer); last {
+			key := client.ObjectKeyFromObject(gone)
 			r.helm.forget(key)
 			if now != nil { // what could not be removed stays
 				r.helm.setSearched(key, now.UID)
 			}
-			return again, false, nil
+			return true, nil
 		}
 		log.FromContext(ctx).Info(a.String(), "CanaryRelease", klog.KObj(gone), "reason", "it is gone")
 		if err := r.apply(ctx, s, a); err != nil {
-			again, err = shell.Retry(fmt.Errorf("%s: %w", a, err))
-			return again, true, err
+			return false, fmt.Errorf("%s: %w", a, err)
 		}
 	}
-	for _, e := range d.Events {
-		if e.Warning { // no CanaryRelease is there to say it
+	return false, nil
+}
+
+// warn announces the warnings about one that is gone, which can't say them itself.
+func (r *Reconciler) warn(ctx context.Context, s observation, events []kit.Event) {
+	for _, e := range events {
+		if e.Warning {
 			r.reporter().Announce(ctx, s.concerned(), e)
 		}
 	}
-	if now != nil && isNew(now) {
-		err = errors.Join(err, r.reportRemoval(ctx, now, d))
-	}
-	return reconcile.Result{RequeueAfter: sooner(d)}, true, err
 }
 
 // reportRemoval has a CanaryRelease say what it waits for.
@@ -122,10 +152,29 @@ func (s *observation) concerned() client.Object {
 func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now *v1alpha1.CanaryRelease) (*v1alpha1.CanaryRelease, error) {
 	found := remains{now: now}
 	found.Namespace, found.Name, found.Finalizers = key.Namespace, key.Name, []string{v1alpha1.FinalizerCanaryRelease}
+	if err := r.noteObjects(ctx, &found); err != nil {
+		return nil, err
+	}
+	if uid := r.helm.orphan(key); !found.any && uid != "" && (now == nil || now.UID != uid) {
+		found.any, found.UID = true, uid // copies, which the cache does not show, go last
+	}
+	if !found.any && now != nil && isNew(now) {
+		if err := r.noteCopies(ctx, &found); err != nil {
+			return nil, err
+		}
+	}
+	if !found.any {
+		return nil, nil //nolint:nilnil // there is nothing
+	}
+	return &found.CanaryRelease, r.nameRelease(ctx, &found.CanaryRelease)
+}
+
+// noteObjects notes what the cache shows of one that is gone.
+func (r *Reconciler) noteObjects(ctx context.Context, found *remains) error {
 	splits, services, sets := &splitv1.TrafficSplitList{}, &corev1.ServiceList{}, &appsv1.ReplicaSetList{}
 	for _, list := range []client.ObjectList{splits, services, sets} {
-		if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: key.Name}); err != nil {
-			return nil, fmt.Errorf("%s could not be listed: %w", kindOf(list), err)
+		if err := r.client.List(ctx, list, client.InNamespace(found.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: found.Name}); err != nil {
+			return fmt.Errorf("%s could not be listed: %w", kindOf(list), err)
 		}
 	}
 	for i := range splits.Items {
@@ -141,25 +190,27 @@ func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now 
 			found.note(&sets.Items[i])
 		}
 	}
-	if uid := r.helm.orphan(key); !found.any && uid != "" && (now == nil || now.UID != uid) {
-		found.any, found.UID = true, uid // copies, which the cache does not show, go last
+	return nil
+}
+
+// noteCopies notes the copies of one that is gone, unless they were looked for already for the one
+// that has its name by now.
+func (r *Reconciler) noteCopies(ctx context.Context, found *remains) error {
+	key := client.ObjectKeyFromObject(&found.CanaryRelease)
+	if r.helm.searchedFor(key) == found.now.UID {
+		return nil
 	}
-	if !found.any && now != nil && isNew(now) && r.helm.searchedFor(key) != now.UID {
-		copies, denied, err := r.copies(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		for i := range copies {
-			found.note(&copies[i])
-		}
-		if !found.any && len(denied) == 0 {
-			r.helm.setSearched(key, now.UID)
-		}
+	copies, denied, err := r.copies(ctx, key)
+	if err != nil {
+		return err
 	}
-	if !found.any {
-		return nil, nil //nolint:nilnil // there is nothing
+	for i := range copies {
+		found.note(&copies[i])
 	}
-	return &found.CanaryRelease, r.nameRelease(ctx, &found.CanaryRelease)
+	if !found.any && len(denied) == 0 {
+		r.helm.setSearched(key, found.now.UID)
+	}
+	return nil
 }
 
 // remains is a CanaryRelease in the making.

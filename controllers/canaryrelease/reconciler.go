@@ -79,24 +79,9 @@ func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler 
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	brief, cancel := bounds.Within(ctx)
 	defer cancel()
-	cr := &v1alpha1.CanaryRelease{}
-	if err := r.client.Get(brief, req.NamespacedName, cr); err != nil {
-		if !apierrors.IsNotFound(err) {
-			return reconcile.Result{}, err
-		}
-		again, left, err := r.restoreOrphans(brief, req.NamespacedName, nil)
-		if !left {
-			known := r.helm.forget(req.NamespacedName)
-			r.helm.setSearched(req.NamespacedName, "")
-			r.withdraw(req.NamespacedName)
-			r.forgetTraffic(req.Namespace, &known)
-		}
-		return again, err
-	}
-	if mayFollow(cr) {
-		if again, left, err := r.restoreOrphans(brief, req.NamespacedName, cr); left {
-			return again, err
-		}
+	cr, cleaning, err := r.find(brief, req.NamespacedName)
+	if cr == nil {
+		return cleaning, err
 	}
 	s, failed := r.observe(brief, cr)
 	if failed != nil {
@@ -105,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	_, deciding := tracing.Start(ctx, "decide")
 	d := helmrelease.Decide(s.Observation)
 	deciding.End()
-	if failed == nil && s.quiet > 0 && len(d.Actions) == 0 && apiequality.Semantic.DeepEqual(cr.Status.Decision, d.Status.Decision) {
+	if failed == nil && s.mayStayQuiet(d) {
 		return reconcile.Result{RequeueAfter: s.quiet}, nil
 	}
 	if d.Status.Release != nil {
@@ -124,6 +109,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: sooner(d)}, nil
+}
+
+// find returns the CanaryRelease to reconcile: nil where there is none, and while what an earlier
+// one left is removed.
+func (r *Reconciler) find(ctx context.Context, key types.NamespacedName) (*v1alpha1.CanaryRelease, reconcile.Result, error) {
+	cr := &v1alpha1.CanaryRelease{}
+	if err := r.client.Get(ctx, key, cr); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return nil, reconcile.Result{}, err
+		}
+		again, left, err := r.restoreOrphans(ctx, key, nil)
+		if !left {
+			known := r.helm.forget(key)
+			r.helm.setSearched(key, "")
+			r.withdraw(key)
+			r.forgetTraffic(key.Namespace, &known)
+		}
+		return nil, again, err
+	}
+	if mayFollow(cr) {
+		if again, left, err := r.restoreOrphans(ctx, key, cr); left {
+			return nil, again, err
+		}
+	}
+	return cr, reconcile.Result{}, nil
+}
+
+// mayStayQuiet reports whether the status need not say yet that values wait to be rendered.
+func (s *observation) mayStayQuiet(d helmrelease.Decision) bool {
+	return s.quiet > 0 && len(d.Actions) == 0 && apiequality.Semantic.DeepEqual(s.CanaryRelease.Status.Decision, d.Status.Decision)
 }
 
 // mayFollow reports whether objects of an earlier CanaryRelease of the name may be in the way, or left: that

@@ -58,8 +58,7 @@ func takeStep(d *state.Draft) (another bool) {
 	case !routed:
 		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.Share(), routing.TrafficWait(&d.Snapshot, s.Route))
 		routing.NoteLoss(d)
-	case s.Weight == 0 && now.ProgrammedAt == nil && d.Unseen != "":
-		// Who tries the new version by the preview Service must not meet the old one.
+	case hidden(&d.Snapshot, s):
 		d.Wait(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until the preview Service %q leads to the canary: %s.", now.Summary, d.Preview.Name, d.Unseen)
 		d.WakeIn(previewPoll)
 	default:
@@ -67,6 +66,12 @@ func takeStep(d *state.Draft) (another bool) {
 		return hold(d, i)
 	}
 	return routing.OrTooLate(d)
+}
+
+// hidden reports whether the preview Service, which alone leads to the canary in this step, does not
+// yet: who tries the new version must not meet the old one.
+func hidden(s *state.Snapshot, step strategy.Step) bool {
+	return step.Weight == 0 && s.Status.Step.ProgrammedAt == nil && s.Unseen != ""
 }
 
 // lowers reports whether a step removes traffic from the canary.

@@ -61,7 +61,7 @@ func previewed(s *state.Snapshot) string {
 	if promoted := handedOver(s); promoted != nil {
 		return promoted.Revision
 	}
-	tried := s.Begun() && s.Status.Canary.Revision == s.Revision && !s.RolledBack() && !s.Deleting()
+	tried := isTried(s)
 	if canary := canaryOf(s); tried && canary != nil && !canary.Gone() && (canary.Available > 0 || s.Preview.Revision == canary.Revision) {
 		return canary.Revision
 	}
@@ -69,6 +69,11 @@ func previewed(s *state.Snapshot) string {
 		return stable.Revision
 	}
 	return ""
+}
+
+// isTried reports whether a release is under way to the revision that its owner wants.
+func isTried(s *state.Snapshot) bool {
+	return s.Begun() && s.Status.Canary.Revision == s.Revision && !s.RolledBack() && !s.Deleting()
 }
 
 // mixed reports whether the preview Service would lead to both versions as soon as the canary

@@ -52,11 +52,7 @@ func (t *Tape) Look(before *v1alpha1.RolloutStatus, d *state.Decision) (map[stri
 			t.unsaved = true
 		}
 	}
-	if d.LeftOut {
-		t.leftOut, t.credit = true, t.credit+1
-	} else if !d.Later && figures(before) != figures(&d.Status) {
-		t.leftOut = false
-	}
+	t.countWrites(before, d)
 	switch {
 	case t.recorder == nil:
 		return nil, nil
@@ -67,6 +63,15 @@ func (t *Tape) Look(before *v1alpha1.RolloutStatus, d *state.Decision) (map[stri
 		return t.store()
 	}
 	return nil, nil
+}
+
+// countWrites notes whether figures were written or left out.
+func (t *Tape) countWrites(before *v1alpha1.RolloutStatus, d *state.Decision) {
+	if d.LeftOut {
+		t.leftOut, t.credit = true, t.credit+1
+	} else if !d.Later && figures(before) != figures(&d.Status) {
+		t.leftOut = false
+	}
 }
 
 // figures changes with the figures of a status that is written.

@@ -144,14 +144,8 @@ func (r *Reconciler) attachMetrics(s *snapshot, judged time.Time) {
 	if !asksForMetrics(s.Rollout) {
 		return
 	}
-	var live time.Time
-	if step := s.Rollout.Status.Step; step != nil && step.ProgrammedAt != nil {
-		live = step.ProgrammedAt.Time
-	}
-	last := judged
-	if a := s.Rollout.Status.Analysis; a != nil && a.LastValueAt != nil && a.LastValueAt.After(judged) {
-		judged = a.LastValueAt.Time
-	}
+	live, last := liveSince(s.Rollout.Status.Step), judged
+	judged = lastValue(s.Rollout.Status.Analysis, judged)
 	series := r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout))
 	stale := judge.Defaults().StaleAfter
 	switch s.counting {
@@ -170,6 +164,22 @@ func (r *Reconciler) attachMetrics(s *snapshot, judged time.Time) {
 		return
 	}
 	s.Values = evidence.KnownSince(series, judged, live)
+}
+
+// liveSince is when the weight of a step became live; zero before it has.
+func liveSince(step *v1alpha1.StepStatus) time.Time {
+	if step == nil || step.ProgrammedAt == nil {
+		return time.Time{}
+	}
+	return step.ProgrammedAt.Time
+}
+
+// lastValue is when the last of the values that were judged was measured, with traffic or after it.
+func lastValue(a *v1alpha1.AnalysisStatus, traffic time.Time) time.Time {
+	if a == nil || a.LastValueAt == nil || !a.LastValueAt.After(traffic) {
+		return traffic
+	}
+	return a.LastValueAt.Time
 }
 
 // measureMetrics has the metrics of a release measured that is under way.

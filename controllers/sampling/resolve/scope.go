@@ -53,6 +53,11 @@ func (s *scope) declare(declared []v1alpha1.MetricArgument, given []v1alpha1.Arg
 			return fmt.Errorf("%s.args: %s has no value, and the template has none for it; add it", s.usedAt, d.Name)
 		}
 	}
+	return s.refuseLeft(given, values)
+}
+
+// refuseLeft refuses values that no argument has taken.
+func (s *scope) refuseLeft(given []v1alpha1.ArgumentValue, values map[string]*string) error {
 	for i, g := range given {
 		if _, left := values[g.Name]; left {
 			return fmt.Errorf("%s.args[%d]: the template has no argument %s; remove it", s.usedAt, i, g.Name)

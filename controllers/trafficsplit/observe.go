@@ -67,15 +67,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err := r.observeRouter(ctx, o); err != nil {
 		return nil, err
 	}
-	if o.Claim == plan.ClaimOurs && !traffic.Refused(o.Problems) {
-		o.Problems = slices.Concat(r.unserved(split), r.lackingGroups(split), r.unfit(o, services), o.Problems)
-	}
-	circle, err := r.circle(ctx, split)
-	if err != nil {
-		return nil, err
-	}
-	o.Problems = slices.Concat(circle, o.Problems)
-	if o.Rival, err = r.rival(ctx, split, o.Resolved.Root, o.Root.Service); err != nil {
+	if err := r.observeConflicts(ctx, o, services); err != nil {
 		return nil, err
 	}
 	o.observePin(services)
@@ -83,6 +75,21 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		return nil, err
 	}
 	return o, r.observeDirect(ctx, o, services)
+}
+
+// observeConflicts looks for what the operator, the router and other splits have against the split.
+func (r *Reconciler) observeConflicts(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
+	split := o.Split
+	if o.Claim == plan.ClaimOurs && !traffic.Refused(o.Problems) {
+		o.Problems = slices.Concat(r.unserved(split), r.lackingGroups(split), r.unfit(o, services), o.Problems)
+	}
+	circle, err := r.circle(ctx, split)
+	if err != nil {
+		return err
+	}
+	o.Problems = slices.Concat(circle, o.Problems)
+	o.Rival, err = r.rival(ctx, split, o.Resolved.Root, o.Root.Service)
+	return err
 }
 
 // routeGroups are the HTTPRouteGroups that a split refers to, by name. They are shared

@@ -90,15 +90,25 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 		again = max(again, until) // one router has proxies
 		for _, o := range slices.Backward(state.Objects) {
 			switch {
-			case (o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend) && wait != "": // what goes last of the proxies brings the next look
+			case outlastsProxies(o) && wait != "": // what goes last of the proxies brings the next look
 			case o.Changed:
 				patched = append(patched, patchedObject{o, router, target})
 			case o.Shared && (o.InUse || r.isDeleted(split.Namespace, o)): // what goes last of those that use it brings the next look
-			case !o.Patched && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent):
+			case isMade(o):
 				made = append(made, o)
 			}
 		}
 	}
 	draining, err := r.draining(ctx, gone)
 	return patched, append(made, draining...), again, err
+}
+
+// outlastsProxies reports whether proxies that stop still need an object.
+func outlastsProxies(o traffic.Object) bool {
+	return o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend
+}
+
+// isMade reports whether an object is there that Serin made.
+func isMade(o traffic.Object) bool {
+	return !o.Patched && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent)
 }

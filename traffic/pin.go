@@ -86,7 +86,7 @@ func PinKeys(root, backend *corev1.Service) (map[string]string, error) {
 		}
 	}
 	if len(keys) == 0 || !labels.SelectorFromSet(declared).Matches(labels.Set(of)) {
-		return nil, fmt.Errorf("Service %q does not select some of the pods of Service %q, so requests to %q can't be kept to it; "+ //nolint:revive,staticcheck // a kind
+		return nil, fmt.Errorf("Service %q does not select some of the pods of Service %q, so requests to %q can't be kept to it; "+ //nolint:staticcheck // a kind
 			"give its selector all labels of %q and one more, or name another Service", backend.Name, root.Name, root.Name, root.Name)
 	}
 	return keys, nil

@@ -277,7 +277,7 @@ func (c *crew) killContainer(t *testing.T) {
 	if err := c.supervisor.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-c.ended                    // that it was killed
+	<-c.ended                    //nolint:errcheck // that it was killed
 	for _, pid := range agents { // nginx's masters may be among them
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

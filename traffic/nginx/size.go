@@ -171,7 +171,7 @@ func (r *Router) sized(ctx context.Context, target traffic.Target, s *settings, 
 	}
 	deployment := &appsv1.Deployment{}
 	if err := client.IgnoreNotFound(r.client.Get(ctx, key, deployment)); err != nil {
-		return nil, fmt.Errorf("Deployment %s: %w", key.Name, err) //nolint:revive,staticcheck // a kind
+		return nil, fmt.Errorf("Deployment %s: %w", key.Name, err) //nolint:staticcheck // a kind
 	}
 	if !labelled(deployment, target.Split.Name) {
 		return nil, nil

@@ -34,7 +34,7 @@ func (s *site) requireLocal() {
 func (s *site) crash(split, name string) {
 	s.t.Helper()
 	s.requireLocal()
-	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) {
 		for _, pod := range s.pods(client.MatchingLabels{traffic.LabelProxy: split}) {
 			for _, id := range containers(pod) {
 				if found := processOf(id, func(p process) bool { return !p.first && strings.HasPrefix(p.command, name) }); found.pid != 0 {

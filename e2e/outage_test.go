@@ -222,7 +222,7 @@ func (s *site) directReport(address string) (report generator.Report) {
 		if err != nil {
 			return false
 		}
-		defer answer.Body.Close() //nolint:errcheck // it was read, or is asked for again
+		defer answer.Body.Close()
 		report = generator.Report{}
 		return json.NewDecoder(answer.Body).Decode(&report) == nil
 	})

@@ -20,7 +20,7 @@ var notStalled = []string{"Adopted", "Requested", "Deleting"}
 // of refusals, of Stall, and of functions that set it themselves.
 func stalledReasons(t *testing.T) (reasons []string) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(root, "controllers", "release"), func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, "controllers", "release"), func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}

@@ -100,8 +100,8 @@ func killNow(t *testing.T, name string, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatalf("kill %s: %v", name, err)
 	}
-	const limit = 10_000                                                   // milliseconds
-	watched := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}} //nolint:gosec // descriptors are small
+	const limit = 10_000 // milliseconds
+	watched := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(watched, limit)
 		switch {

@@ -72,7 +72,7 @@ func TestAClusterOfKindIsReachedByItsContextAndTakesTheImages(t *testing.T) {
 		}
 	})
 	home, bin, socket := t.TempDir(), t.TempDir(), startContainerd(t)
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(engine), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(engine), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{

@@ -151,13 +151,13 @@ func requireUp(t *testing.T, options cluster.Options) *cluster.Cluster {
 // serveHello starts a server at an address of this machine and returns its URL.
 func serveHello(t *testing.T, address string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0")) //nolint:noctx // it does not wait
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "hello")
-	})}} //nolint:gosec // a test's server needs no limits
+	})}}
 	server.Start()
 	t.Cleanup(server.Close)
 	return server.URL

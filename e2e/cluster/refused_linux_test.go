@@ -104,7 +104,7 @@ func writeRules(b *testing.B, text string, rule serviceRule) {
 		b.Error(err)
 		return
 	}
-	command := exec.Command("nft", "-f", "-") //nolint:noctx // it ends by itself
+	command := exec.Command("nft", "-f", "-")
 	command.Stdin = strings.NewReader(input.String())
 	if out, err := command.CombinedOutput(); err != nil {
 		b.Errorf("nft: %v: %s", err, out)
@@ -114,18 +114,18 @@ func writeRules(b *testing.B, text string, rule serviceRule) {
 // acceptAll starts a server that ends every connection, until the benchmark ends.
 func acceptAll(b *testing.B) netip.AddrPort {
 	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { listener.Close() }) //nolint:errcheck,gosec // nothing is lost
+	b.Cleanup(func() { listener.Close() }) //nolint:errcheck // nothing is lost
 	go func() {
 		for {
 			connection, err := listener.Accept()
 			if err != nil {
 				return // it was closed
 			}
-			connection.Close() //nolint:errcheck,gosec // as it is for
+			connection.Close() //nolint:errcheck // as it is for
 		}
 	}()
 	return listener.Addr().(*net.TCPAddr).AddrPort() //nolint:forcetypeassert // it is one of TCP

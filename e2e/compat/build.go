@@ -95,7 +95,7 @@ func goJSON(ctx context.Context, into any, args ...string) error {
 // goIn runs the go command in a folder, and returns what it prints.
 func goIn(ctx context.Context, folder string, args ...string) ([]byte, error) {
 	var problems bytes.Buffer
-	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are those of this package
+	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir, command.Stderr = folder, &problems
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := command.Output()

@@ -49,7 +49,7 @@ func TestOnlyWhatCanBeDoneNowIsOffered(t *testing.T) {
 func useful(ro *v1alpha1.Rollout, action v1alpha1.ControlAction) bool {
 	goesOn := action != v1alpha1.ControlAbort && action != v1alpha1.ControlRetry
 	failed := meta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonAnalysisFailed
-	return !(ro.Spec.Paused && goesOn) && !(failed && action == v1alpha1.ControlPromote)
+	return (!ro.Spec.Paused || !goesOn) && (!failed || action != v1alpha1.ControlPromote)
 }
 
 func TestACanaryReleaseCanBeEndedUntilItHasEnded(t *testing.T) {

@@ -172,7 +172,7 @@ func (b *Builder) assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutate.Annotations(published, config.Config.Labels).(v1.Image), nil //nolint:errcheck,forcetypeassert // as its documentation says
+	return mutate.Annotations(published, config.Config.Labels).(v1.Image), nil //nolint:forcetypeassert // as its documentation says
 }
 
 func (b *Builder) architecture() string { return cmp.Or(b.Architecture, runtime.GOARCH) }

@@ -108,7 +108,7 @@ func (r *reader) follows(commands []string) {
 			r.follow(c)
 			continue
 		}
-		file, err := os.Create(filepath.Join(r.T.TempDir(), "printed"))
+		file, err := os.Create(filepath.Join(r.TempDir(), "printed"))
 		if err != nil {
 			r.Fatal(err)
 		}

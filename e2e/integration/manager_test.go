@@ -29,7 +29,7 @@ type operator struct {
 	view client.Reader
 	// passes are those over splits, where they are counted.
 	passes *passes
-	ctx    context.Context //nolint:containedctx // it ends with the operator
+	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan error
 	once   sync.Once

@@ -126,7 +126,7 @@ func (c *tenant) startManager(args []string) {
 	}
 	c.Cleanup(c.end)
 	eventually(c, "the manager is ready", func() error {
-		response, err := http.Get("http://" + probes + "/readyz") //nolint:noctx // of this process
+		response, err := http.Get("http://" + probes + "/readyz")
 		if err != nil {
 			return err
 		}

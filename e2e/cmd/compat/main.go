@@ -47,7 +47,7 @@ func run(ctx context.Context, minor string) error {
 		return err
 	}
 	fmt.Printf("playing on Kubernetes %s\n", version)
-	test := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-v", "-run", strings.Join(stories, "|"), "./integration", "-args", "-kubernetes="+folder) //nolint:gosec // a folder of the cache
+	test := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-v", "-run", strings.Join(stories, "|"), "./integration", "-args", "-kubernetes="+folder)
 	test.Dir, test.Stdout, test.Stderr = filepath.Join(checkout.Root, "e2e"), os.Stdout, os.Stderr
 	return test.Run()
 }

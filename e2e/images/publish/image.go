@@ -69,7 +69,7 @@ func (p *Publisher) makeImage(ctx context.Context, image images.Image) (Image, e
 		digests, packages = append(digests, digest), append(packages, made.Packages...)
 	}
 	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), additions...)
-	out.Index = mutate.Annotations(index, p.stamp().Annotations(image)).(v1.ImageIndex) //nolint:errcheck,forcetypeassert // as its documentation says
+	out.Index = mutate.Annotations(index, p.stamp().Annotations(image)).(v1.ImageIndex) //nolint:forcetypeassert // as its documentation says
 	statement, err := p.prove(out, digests, packages)
 	out.Documents = append(out.Documents, statement)
 	return out, err

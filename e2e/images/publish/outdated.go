@@ -137,7 +137,7 @@ func textOf(document v1.Image, kind string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer content.Close() //nolint:errcheck // only read
+		defer content.Close()
 		return io.ReadAll(content)
 	}
 	return nil, nil

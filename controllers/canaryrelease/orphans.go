@@ -41,8 +41,8 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	if gone == nil {
 		return again, false, nil
 	}
-	if is, err := r.maybeThere(ctx, gone, now); is {
-		return again, true, err
+	if is, err := shell.MayBeThere(ctx, r.options.Live, gone, &v1alpha1.CanaryRelease{}, now != nil); is {
+		return again, true, err // the cache will show it or its successor, or it is not known
 	}
 	k := r.helm.of(gone)
 	if r.forgetTraffic(key.Namespace, k); k.orphaned.IsZero() {
@@ -70,18 +70,6 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		failed = errors.Join(failed, r.reportRemoval(ctx, now, d))
 	}
 	return reconcile.Result{RequeueAfter: sooner(d)}, true, failed
-}
-
-// maybeThere reports whether the API server has the one that seems to be gone, or its successor,
-// which the cache will show, or does not say.
-func (r *Reconciler) maybeThere(ctx context.Context, gone, now *v1alpha1.CanaryRelease) (bool, error) {
-	live := &v1alpha1.CanaryRelease{}
-	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(gone), live)
-	if err == nil {
-		return live.UID == gone.UID || now == nil, nil
-	}
-	err = client.IgnoreNotFound(err)
-	return err != nil, err
 }
 
 // restore does what was decided about one that is gone, and reports whether that was all.

@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,8 +66,10 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	if gone == nil {
 		return again, "", nil
 	}
-	if there, err := r.isThere(ctx, gone, now); there || err != nil {
-		return again, lookingForRemains, err // the cache will show it, or it is not known
+	if is, err := shell.MayBeThere(ctx, r.options.Live, gone, &v1alpha1.Rollout{}, now != nil); err != nil {
+		return again, lookingForRemains, fmt.Errorf("ask the API server for the Rollout: %w", err)
+	} else if is {
+		return again, lookingForRemains, nil // the cache will show it
 	}
 	gone.DeletionTimestamp = &metav1.Time{Time: since}
 	s, err := r.observe(ctx, gone)
@@ -92,20 +93,6 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 // sentence is what a decision says.
 func sentence(d *state.Decision) string {
 	return meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady).Message
-}
-
-// isThere reads past the cache whether a Rollout exists, or another one of its name that the
-// cache does not show yet.
-func (r *Reconciler) isThere(ctx context.Context, gone, now *v1alpha1.Rollout) (bool, error) {
-	live := &v1alpha1.Rollout{}
-	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(gone), live)
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("ask the API server for the Rollout: %w", err)
-	}
-	return live.UID == gone.UID || now == nil, nil
 }
 
 // restoreOrphan carries one action out. The Deployment is left to the Rollout that manages

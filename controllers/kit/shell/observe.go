@@ -27,6 +27,18 @@ func ObjectOf(o client.Object) kit.Object {
 	return kit.Object{Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
+// MayBeThere asks past the cache whether an object that seems to be gone is there, or another one of
+// its name that the cache does not show yet: known tells that it shows another one. What could not be
+// asked may be there. Into takes what is read.
+func MayBeThere(ctx context.Context, live client.Reader, gone, into client.Object, known bool) (bool, error) {
+	err := live.Get(ctx, client.ObjectKeyFromObject(gone), into)
+	if err == nil {
+		return into.GetUID() == gone.GetUID() || !known, nil
+	}
+	err = client.IgnoreNotFound(err)
+	return err != nil, err
+}
+
 // ReplicaSets reads versions of a Deployment, which is nil when there is none. Who owns
 // one, and why its pods can't be created, is the caller's to say.
 func ReplicaSets(d *appsv1.Deployment) func(*appsv1.ReplicaSet) kit.ReplicaSet {

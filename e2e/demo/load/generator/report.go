@@ -94,20 +94,17 @@ type Failure struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Series are what was sent beside the main load, by what it was.
-func (r Report) Series() map[string]Series {
-	return map[string]Series{
-		"requests to the control": r.Control, "probes": r.Probes, "probes of the control": r.ControlProbes,
-		"long answers": r.Streams, "requests on the connection that is held": r.Held,
-	}
+// beside are the series of what was sent beside the main load.
+func (r Report) beside() []Series {
+	return []Series{r.Control, r.Probes, r.ControlProbes, r.Streams, r.Held}
 }
 
 // SettledSince tells whether nothing is under way any more that was when an earlier report was
 // made, of the main load and beside it.
 func (r Report) SettledSince(earlier Report) bool {
-	before := earlier.Series()
-	for what, s := range r.Series() {
-		if s.Settled < before[what].Begun {
+	before := earlier.beside()
+	for i, s := range r.beside() {
+		if s.Settled < before[i].Begun {
 			return false
 		}
 	}

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -34,15 +32,12 @@ type pinger struct {
 	address string
 	stop    func()
 	done    chan struct{}
-
-	mu     sync.Mutex
-	counts generator.Series
-	kinds  map[generator.Kind]int64
+	counter generator.Counter
 }
 
 func newPinger(a *attempt, address string, send ping) *pinger {
 	ctx, stop := context.WithCancel(context.WithoutCancel(a.Context()))
-	p := &pinger{address: address, stop: stop, done: make(chan struct{}), kinds: map[generator.Kind]int64{}}
+	p := &pinger{address: address, stop: stop, done: make(chan struct{})}
 	a.Cleanup(stop)
 	go p.run(ctx, send)
 	return p
@@ -73,27 +68,11 @@ func (p *pinger) run(ctx context.Context, send ping) {
 
 // note counts a ping.
 func (p *pinger) note(begun time.Time, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	took := time.Since(begun)
-	p.counts.Requests++
-	p.counts.Slowest = max(p.counts.Slowest, took.Seconds())
-	slow := took >= time.Second
-	if slow {
-		p.counts.Slow++
+	kind, detail, now := generator.KindOK, "", time.Now()
+	if err != nil {
+		kind, detail = kindOfPing(err), err.Error()
 	}
-	switch {
-	case err != nil:
-		kind := kindOfPing(err)
-		p.kinds[kind]++
-		p.keep(kind, took, err.Error())
-	case slow:
-		p.keep(generator.KindSlow, took, "")
-	}
-}
-
-func (p *pinger) keep(kind generator.Kind, took time.Duration, detail string) {
-	p.counts.Failures = append(p.counts.Failures, generator.Failure{Time: time.Now(), Kind: kind, Seconds: took.Seconds(), Detail: detail})
+	p.counter.Count(now, kind, now.Sub(begun), detail)
 }
 
 func kindOfPing(err error) generator.Kind {
@@ -114,12 +93,7 @@ func kindOfPing(err error) generator.Kind {
 func (p *pinger) end() generator.Series {
 	p.stop()
 	<-p.done
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, kind := range slices.Sorted(maps.Keys(p.kinds)) {
-		p.counts.Kinds = append(p.counts.Kinds, generator.KindReport{Kind: kind, Count: p.kinds[kind]})
-	}
-	return p.counts
+	return p.counter.Series()
 }
 
 // pingers are those of TCP and of UDP, each with one that does the same to the control.

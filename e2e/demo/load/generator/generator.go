@@ -28,7 +28,7 @@ type Generator struct {
 	pool     *pool
 	slots    chan struct{}
 	// These series are what is sent beside the main load.
-	control, probes, controlProbes, streams, held series
+	control, probes, controlProbes, streams, held Counter
 }
 
 // New returns a generator. The error says what is wrong with the configuration.
@@ -158,8 +158,8 @@ func (g *Generator) Report() Report {
 	report := g.recorder.report(g.clock.Now())
 	report.OldestConnection = g.pool.oldest()
 	report.Target, report.Rate = g.config.Target, g.config.Rate
-	report.Control, report.ControlProbes = g.control.get(), g.controlProbes.get()
-	report.Probes, report.Streams, report.Held = g.probes.get(), g.streams.get(), g.held.get()
+	report.Control, report.ControlProbes = g.control.Series(), g.controlProbes.Series()
+	report.Probes, report.Streams, report.Held = g.probes.Series(), g.streams.Series(), g.held.Series()
 	return report
 }
 

@@ -15,7 +15,7 @@ const lookupPause = 100 * time.Millisecond
 // runProbes opens a connection to a server every few milliseconds, and ends it at once: a
 // moment without a server that accepts is found however short it is. The name is looked up
 // only once: the address of a Service stays.
-func (g *Generator) runProbes(ctx context.Context, target string, into *series) {
+func (g *Generator) runProbes(ctx context.Context, target string, into *Counter) {
 	address, ok := g.addressOf(ctx, target)
 	if !ok {
 		return

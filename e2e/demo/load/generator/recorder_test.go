@@ -94,7 +94,7 @@ func TestAnAnswerThatTookLongIsAmongTheFailures(t *testing.T) {
 func TestAReportIsSettledWhenNothingOfBeforeIsUnderWay(t *testing.T) {
 	g := &Generator{clock: clock.RealClock{}, recorder: newRecorder(), pool: newPool(DefaultConfig("http://website"), nil)}
 	number := g.recorder.send()
-	list := map[string]*series{"control": &g.control, "probes": &g.probes, "probes of the control": &g.controlProbes, "streams": &g.streams, "held": &g.held}
+	list := map[string]*Counter{"control": &g.control, "probes": &g.probes, "probes of the control": &g.controlProbes, "streams": &g.streams, "held": &g.held}
 	numbers := map[string]int64{}
 	for what, s := range list {
 		numbers[what] = s.begin()

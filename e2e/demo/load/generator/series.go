@@ -34,8 +34,8 @@ type Series struct {
 	Local string `json:"local,omitempty"`
 }
 
-// series makes a Series. Its methods may be called at once.
-type series struct {
+// Counter makes a Series. Its methods may be called at once.
+type Counter struct {
 	mu       sync.Mutex
 	counts   Series
 	underWay underWay
@@ -43,52 +43,57 @@ type series struct {
 }
 
 // begin counts a request and returns its number.
-func (s *series) begin() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.underWay.begin()
+func (c *Counter) begin() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.underWay.begin()
+}
+
+// Count counts a request that has ended, and took so long.
+func (c *Counter) Count(now time.Time, kind Kind, took time.Duration, detail string) {
+	c.finish(now, c.begin(), outcome{kind: kind, latency: took, detail: detail})
 }
 
 // finish counts the outcome of the request with a number.
-func (s *series) finish(now time.Time, number int64, o outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.underWay.end(number)
-	s.counts.Requests++
-	s.counts.Connections += o.opened
-	s.counts.Slowest = max(s.counts.Slowest, o.latency.Seconds())
+func (c *Counter) finish(now time.Time, number int64, o outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.underWay.end(number)
+	c.counts.Requests++
+	c.counts.Connections += o.opened
+	c.counts.Slowest = max(c.counts.Slowest, o.latency.Seconds())
 	if o.latency >= slow {
-		s.counts.Slow++
+		c.counts.Slow++
 	}
 	switch {
 	case !o.kind.answered():
-		if s.kinds == nil {
-			s.kinds = map[Kind]int64{}
+		if c.kinds == nil {
+			c.kinds = map[Kind]int64{}
 		}
-		s.kinds[o.kind]++
-		s.counts.Failures = appendBounded(s.counts.Failures, failureOf(now, o))
+		c.kinds[o.kind]++
+		c.counts.Failures = appendBounded(c.counts.Failures, failureOf(now, o))
 	case o.latency >= slow:
 		o.kind = KindSlow
-		s.counts.Failures = appendBounded(s.counts.Failures, failureOf(now, o))
+		c.counts.Failures = appendBounded(c.counts.Failures, failureOf(now, o))
 	}
 }
 
 // use notes the client's address of the connection in use.
-func (s *series) use(local string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.Local = local
+func (c *Counter) use(local string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Local = local
 }
 
-// get is a copy of what was counted so far.
-func (s *series) get() Series {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counts := s.counts
-	counts.Begun, counts.Settled = s.underWay.begun, s.underWay.settled()
-	counts.Failures = slices.Clone(s.counts.Failures)
-	for _, kind := range slices.Sorted(maps.Keys(s.kinds)) {
-		counts.Kinds = append(counts.Kinds, KindReport{Kind: kind, Count: s.kinds[kind]})
+// Series is a copy of what was counted so far.
+func (c *Counter) Series() Series {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := c.counts
+	counts.Begun, counts.Settled = c.underWay.begun, c.underWay.settled()
+	counts.Failures = slices.Clone(c.counts.Failures)
+	for _, kind := range slices.Sorted(maps.Keys(c.kinds)) {
+		counts.Kinds = append(counts.Kinds, KindReport{Kind: kind, Count: c.kinds[kind]})
 	}
 	return counts
 }

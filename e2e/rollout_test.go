@@ -33,7 +33,10 @@ const byHand = `{"spec":{"strategy":{"steps":[{"weight":20,"until":"Manual"}]}}}
 func TestRollout(t *testing.T) {
 	play(t, func(a *attempt) {
 		s := newSite(a, "serin-rollout", "long")
-		s.startWebsite("[{weight: 20, hold: 4s}]\n  analysis: {onInconclusive: Promote}", "replicas: 3")
+		s.startWebsite("[{weight: 20, hold: 4s}]", "replicas: 3")
+		// What measures may be another scenario's Prometheus, which does not know the website.
+		s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p", `{"spec":{"analysis":{"onInconclusive":"Promote"}}}`)
+		s.follow(nil, v1alpha1.ReasonStable)
 		shares := &shares{}
 
 		s.setImage("v2", "v1")

@@ -110,14 +110,19 @@ func TestAChangeIsRefusedWhileNoManagerServesTheWebhook(t *testing.T) {
 	p.waitHealthy()
 }
 
+// All managers are away, those that serve the webhook and the one that leads: one that leads might
+// pause the Deployment before its controller has seen the change.
 func TestAChangeThatTheWebhookLetsThroughIsRolledOutAndReported(t *testing.T) {
 	t.Parallel()
 	p, w := underOwn(t, admissionv1.Ignore)
 	p.promise = promise{keeps: 3, writes: restoredWithin} // the Deployment's own maxUnavailable
 	w.away()
+	p.operator.stop(t)
 	if let, err := p.tryImage(imageV2); err != nil || let.Spec.Paused {
 		t.Fatalf("paused %v, %v", let.Spec.Paused, err)
 	}
+	p.eventually("the Deployment controller rolls it out", func(context.Context) bool { return p.slipped() })
+	p.operator = p.startOperator(p.time, takeOwn)
 	p.waitReady()
 	p.checkPods(imageV2, 4)
 	p.eventually("it is reported", func(ctx context.Context) bool { return p.hasEvent(ctx, v1alpha1.ReasonUnguardedChange) })

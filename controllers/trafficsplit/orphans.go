@@ -22,6 +22,11 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
+// lateSplit is how much later than the objects that were made for it a split may come: a restore of a
+// backup brings custom resources last. Until then those objects stay, since their proxies may be
+// what a Service leads to that is restored in this moment.
+const lateSplit = 30 * time.Second
+
 // clearOrphans removes what is left of a split that is gone: when a user removed its
 // finalizer, or a Service was restored from a backup. First the Services that select its
 // proxies are restored, then its data plane is deleted. It returns when to look again if nothing
@@ -77,16 +82,16 @@ type patchedObject struct {
 
 // orphans are the objects of every router for a split: those that were patched, and
 // those that were made, what runs the proxies first. Again is when proxies that stop are waited for
-// no longer.
+// no longer, or the split is.
 func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (patched []patchedObject, made []traffic.Object, again time.Duration, err error) {
 	gone := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
-	target := traffic.Target{Split: gone}
+	target, now, youngest := traffic.Target{Split: gone}, r.Options.Clock.Now(), time.Time{}
 	for _, router := range r.Options.Routers {
 		state, err := r.lookAt(ctx, router, target)
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		wait, until := plan.Stopping(state.Proxies, r.Options.Clock.Now())
+		wait, until := plan.Stopping(state.Proxies, now)
 		again = max(again, until) // one router has proxies
 		for _, o := range slices.Backward(state.Objects) {
 			switch {
@@ -96,8 +101,14 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 			case o.Shared && (o.InUse || r.isDeleted(split.Namespace, o)): // what goes last of those that use it brings the next look
 			case isMade(o):
 				made = append(made, o)
+				if o.Created.After(youngest) {
+					youngest = o.Created
+				}
 			}
 		}
+	}
+	if left := min(lateSplit-now.Sub(youngest), lateSplit); left > 0 {
+		made, again = nil, left
 	}
 	draining, err := r.draining(ctx, gone)
 	return patched, append(made, draining...), again, err

@@ -460,6 +460,33 @@ func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
 	}
 }
 
+// A restore of a backup brings the proxies before their split, and a Service that leads to them.
+func TestWhatIsRestoredBeforeItsSplitStaysForAWhile(t *testing.T) {
+	w := newWorld(t)
+	w.goLive()
+	w.loseSplit("web")
+	w.clock.Step(time.Minute)
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "serin-proxy-web-1", UID: "set", Labels: map[string]string{traffic.LabelProxy: "web"}, CreationTimestamp: metav1.NewTime(w.clock.Now()),
+	}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy-web"}}
+	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(deployment), deployment))
+	w.must(w.api.Delete(w.ctx(), deployment))
+	w.create(rs)
+	w.settle()
+	w.clock.Step(lateSplit - time.Second)
+	again, err := w.reconcile(w.controller())
+	if err != nil || again != time.Second || w.service("web").Spec.Selector[traffic.LabelProxy] != "" {
+		t.Fatalf("again in %s, %v: %s", again, err, w.summary())
+	}
+	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs))
+	w.clock.Step(again)
+	w.settle()
+	if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs); !apierrors.IsNotFound(err) {
+		t.Errorf("the ReplicaSet: error %v; %s", err, w.summary())
+	}
+}
+
 func TestProxiesThatLostTheirDeploymentGetAnotherWhileTheySplit(t *testing.T) {
 	w := newWorld(t)
 	w.goLive()

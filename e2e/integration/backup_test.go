@@ -19,7 +19,6 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/traffic"
 )
 
 // backedUp are the kinds of what there is in the middle of a release, in the order in which Velero
@@ -101,11 +100,8 @@ func (s *scene) restore(objects []*unstructured.Unstructured, mode restoreMode) 
 			s.bindHere(o, kept.GetNamespace())
 		}
 		err := admin.Create(s.Context(), o)
-		switch {
-		case apierrors.IsAlreadyExists(err):
+		if apierrors.IsAlreadyExists(err) {
 			continue // Velero leaves what is there
-		case apierrors.IsForbidden(err) && o.GetLabels()[traffic.LabelProxy] != "":
-			continue // an operator that runs removed the proxies' account, as Velero reports then
 		}
 		if err != nil {
 			s.Fatalf("restore %s %s: %v", o.GetKind(), o.GetName(), err)

@@ -121,7 +121,7 @@ func (r *Router) abandoned(ctx context.Context, split *splitv1.TrafficSplit, pro
 		}
 		objects = append(objects, traffic.Object{
 			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion,
-			Condition: traffic.ObjectCurrent, Workload: true,
+			Created: rs.CreationTimestamp.Time, Condition: traffic.ObjectCurrent, Workload: true,
 		})
 	}
 	return objects, nil
@@ -196,6 +196,7 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, se
 		return object, nil, nil
 	}
 	object.UID, object.ResourceVersion, object.Problem = live.GetUID(), live.GetResourceVersion(), refusal(live)
+	object.Created = live.GetCreationTimestamp().Time
 	switch {
 	case !live.GetDeletionTimestamp().IsZero():
 		object.Condition = traffic.ObjectTerminating

@@ -32,6 +32,9 @@ func serve(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
+	if err := beReady(ctx); err != nil {
+		return err
+	}
 	context.AfterFunc(ctx, func() {
 		time.AfterFunc(drain, func() { _ = connection.Close() })
 	})
@@ -49,4 +52,24 @@ func serve(ctx context.Context, version string) error {
 			slog.Warn("a datagram was not answered", "error", err)
 		}
 	}
+}
+
+// beReady takes the connections by which a kubelet finds out that datagrams are answered: it can't
+// ask a port of UDP, and a pod that it takes for ready too early loses what it is sent.
+func beReady(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":8053")
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				slog.Warn("a connection was not taken", "error", err)
+				continue
+			}
+			_ = connection.Close() // nothing was sent
+		}
+	}()
+	return nil
 }

@@ -36,11 +36,11 @@ func Tests(p Packages) []Stage {
 			{Name: "go vet of the cluster tests", Folder: clusterModule, Args: []string{"go", "vet", "./..."}},
 		}},
 		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{
-			goTest(operatorModule, p.Operator.Pure...), fresh(goTest(benchModule, p.Bench.Pure...)),
+			goTest(operatorModule, slices.Concat(p.Operator.Pure, wired)...), fresh(goTest(benchModule, p.Bench.Pure...)),
 			insert(goTest(operatorModule, withScenarios...), "-run", scenarios),
 		}},
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
-			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent, longest)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
+			race(insert(goTest(operatorModule, longestFirst(without(p.Operator.Concurrent, wired), longest)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
 		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Together: true, Steps: integration(p)},
 		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, "-skip", long, ".")))}},
@@ -66,6 +66,15 @@ const scenarios = "^(TestScenarios|TestEveryCallMayFail|TestProxiesNeverLackWhat
 
 // withScenarios are the packages that have them.
 var withScenarios = []string{"./controllers/canaryrelease", "./controllers/trafficsplit"}
+
+// wired are the packages that put the parts of a program together. Their tests are about flags, and
+// the race detector would have a quarter more packages compiled for them. In make soak it looks at
+// them too.
+var wired = []string{"./cmd/serin", "./cmd/serin/trafficmetrics"}
+
+func without(packages, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(packages), func(p string) bool { return slices.Contains(some, p) })
+}
 
 // longest are the packages whose tests take longest.
 var longest = []string{

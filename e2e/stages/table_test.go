@@ -5,6 +5,7 @@ package stages
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -39,6 +40,27 @@ func TestScenariosRunWithoutTheRaceDetector(t *testing.T) {
 	}
 	if len(runs) != 2 || runs["unit -run, race false"] != 1 || runs["race -skip, race true"] != 1 {
 		t.Errorf("they are in %v", runs)
+	}
+}
+
+// What the stage race leaves out runs in the stage unit, and in make soak with the race detector.
+func TestPackagesThatPutProgramsTogetherRunOnceAndInSoakForRaces(t *testing.T) {
+	p, err := FindPackages(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range wired {
+		in := map[string]int{}
+		for _, stage := range slices.Concat(Tests(p), Soak(p)) {
+			for _, step := range stage.Steps {
+				if slices.Contains(step.Args, name) && !slices.Contains(step.Args, "-bench") {
+					in[fmt.Sprintf("%s, race %t", stage.Name, step.Race)]++
+				}
+			}
+		}
+		if want := map[string]int{"unit, race false": 1, "soak-race, race true": 1}; !maps.Equal(in, want) {
+			t.Errorf("%s is in %v", name, in)
+		}
 	}
 }
 

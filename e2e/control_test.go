@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -78,12 +77,12 @@ func (s *site) controlSlice(pod corev1.Pod) *discoveryv1.EndpointSlice {
 		ObjectMeta:  metav1.ObjectMeta{Namespace: s.namespace, Name: controlName, Labels: map[string]string{discoveryv1.LabelServiceName: controlName}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports: []discoveryv1.EndpointPort{
-			{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: &tcp},
-			{Name: ptr.To("echo"), Port: ptr.To[int32](8053), Protocol: &udp},
+			{Name: new("http"), Port: new(int32(8080)), Protocol: &tcp},
+			{Name: new("echo"), Port: new(int32(8053)), Protocol: &udp},
 		},
 		Endpoints: []discoveryv1.Endpoint{{
 			Addresses: []string{pod.Status.PodIP}, NodeName: &pod.Spec.NodeName,
-			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true)},
 		}},
 	}
 }

@@ -101,7 +101,7 @@ func newInstallation(ctx context.Context) (*installation, error) {
 		return nil, err
 	}
 	if c.Local {
-		if i.rejections, err = rejection.Record(ctx, c.NodeCommand, c.Services); err != nil {
+		if i.rejections, err = rejection.Record(ctx, c.NodeCommand, c.Services, clock.RealClock{}); err != nil {
 			return nil, err
 		}
 	}
@@ -199,7 +199,7 @@ func uninstall(ctx context.Context) error {
 	}
 	i, err := install()
 	if err != nil {
-		return nil // which each scenario has said
+		return nil //nolint:nilerr // each scenario has said so
 	}
 	err = errors.Join(i.stage.Clean(ctx), i.gateway.Remove(ctx))
 	if i.started {

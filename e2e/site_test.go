@@ -156,9 +156,9 @@ func (s *site) connection(contextFlag string) []string {
 	return []string{"--kubeconfig", s.cluster.Kubeconfig, contextFlag, s.cluster.Context}
 }
 
-func (s *site) run(program, stdin string, args ...string) string {
+func (s *site) run(program, stdin string, args ...string) {
 	s.t.Helper()
-	return s.runWith(s.t.Context(), program, stdin, args...)
+	s.runWith(s.t.Context(), program, stdin, args...)
 }
 
 func (s *site) runWith(ctx context.Context, program, stdin string, args ...string) string {

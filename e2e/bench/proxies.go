@@ -60,7 +60,7 @@ func serveProxies(ctx context.Context, s *stage, f fleet) error {
 	server := &http.Server{Handler: proxies{c}, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	context.AfterFunc(ctx, func() {
 		_ = server.Close() // without proxies no release goes on, which shows
-		_ = exec.Command("ip", "route", "del", "local", podNetwork, "dev", "lo").Run()
+		_ = exec.CommandContext(context.WithoutCancel(ctx), "ip", "route", "del", "local", podNetwork, "dev", "lo").Run()
 	})
 	go func() { _ = c.Start(ctx) }()
 	go func() { _ = server.Serve(listener) }()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/utils/clock"
@@ -286,7 +287,7 @@ func TestQueriesAskForWhatIsServed(t *testing.T) {
 // checkMatcher: every value that an expression looks for can occur.
 func checkMatcher(t *testing.T, name string, m *labels.Matcher, values map[string][]string) {
 	t.Helper()
-	if m.Name == labels.MetricName {
+	if m.Name == model.MetricNameLabel {
 		return
 	}
 	can := values[m.Name]

@@ -4,6 +4,7 @@ package chart_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,11 +53,12 @@ func renderIn(t *testing.T, namespace, values string, serves ...string) (string,
 		return "", err
 	}
 	r := rendered.(*helmrelease.Release)
-	text := r.Manifest
+	var text strings.Builder
+	text.WriteString(r.Manifest)
 	for _, h := range r.Hooks {
-		text += "---\n# Hook " + h.Path + "\n" + h.Manifest + "\n"
+		text.WriteString("---\n# Hook " + h.Path + "\n" + h.Manifest + "\n")
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // objects are the objects of a kind, by name.
@@ -291,7 +293,7 @@ func TestTheNamespaceOfASeriesIsNotThatOfItsPod(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(of), &monitor); err != nil {
 			t.Fatal(err)
 		}
-		endpoints := append(monitor.Spec.Pods, monitor.Spec.Services...)
+		endpoints := slices.Concat(monitor.Spec.Pods, monitor.Spec.Services)
 		if len(endpoints) != 1 || !endpoints[0].HonorLabels {
 			t.Errorf("%s: %+v", name, endpoints)
 		}

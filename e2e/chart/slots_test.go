@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/serin-dev/serin/controllers/kit/bounds"
@@ -30,7 +31,7 @@ func (s scrapes) add(t *testing.T, g prometheus.Gatherer, nth int) {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			b := labels.NewScratchBuilder(3)
-			b.Add(labels.MetricName, f.GetName())
+			b.Add(model.MetricNameLabel, f.GetName())
 			for _, l := range m.GetLabel() {
 				b.Add(l.GetName(), l.GetValue())
 			}

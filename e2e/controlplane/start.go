@@ -101,7 +101,7 @@ func (c *ControlPlane) ended() error {
 // startChild starts a program, in the place of one of the same name that has ended.
 func (c *ControlPlane) startChild(spec process.Spec) error {
 	// Time is scarcer than memory: tests keep little in it, for minutes.
-	spec.Env = append(spec.Env, "GOGC=400")
+	spec.Env = append(spec.Env, "GOGC=200")
 	child, err := process.StartChild(spec)
 	if err != nil {
 		return err

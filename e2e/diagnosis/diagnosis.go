@@ -43,14 +43,14 @@ func Explain(ctx context.Context, core kubernetes.Interface) string {
 	return text.String()
 }
 
+// pressures are the conditions under which a node takes no more pods.
+var pressures = []corev1.NodeConditionType{corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure}
+
 // Pressure is why a node takes no more pods, or "".
 func Pressure(node *corev1.Node) string {
 	for _, c := range node.Status.Conditions {
-		switch c.Type {
-		case corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure:
-			if c.Status == corev1.ConditionTrue {
-				return fmt.Sprintf("%s: %s", c.Type, c.Message)
-			}
+		if c.Status == corev1.ConditionTrue && slices.Contains(pressures, c.Type) {
+			return fmt.Sprintf("%s: %s", c.Type, c.Message)
 		}
 	}
 	return ""

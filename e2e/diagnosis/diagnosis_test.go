@@ -5,6 +5,8 @@ package diagnosis
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,15 +58,15 @@ func TestOnlyTheLatestWarningsAreToldInTheirOrder(t *testing.T) {
 	for i := range maxWarnings + 2 {
 		events = append(events, corev1.Event{
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "web"}, Reason: "Failed",
-			Message: fmt.Sprint(i), LastTimestamp: metav1.NewTime(start.Add(-time.Duration(i) * time.Second)),
+			Message: strconv.Itoa(i), LastTimestamp: metav1.NewTime(start.Add(-time.Duration(i) * time.Second)),
 		})
 	}
 	events[0].LastTimestamp, events[0].EventTime = metav1.Time{}, metav1.NewMicroTime(start)
-	want := ""
+	var want strings.Builder
 	for i := maxWarnings - 1; i >= 0; i-- {
-		want += fmt.Sprintf("warning of %s, Pod shop/web: Failed: %d\n", start.Add(-time.Duration(i)*time.Second).Format(time.TimeOnly), i)
+		fmt.Fprintf(&want, "warning of %s, Pod shop/web: Failed: %d\n", start.Add(-time.Duration(i)*time.Second).Format(time.TimeOnly), i)
 	}
-	if diff := cmp.Diff(want, describeWarnings(events)); diff != "" {
+	if diff := cmp.Diff(want.String(), describeWarnings(events)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ package docsite
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/url"
 	"os"
@@ -40,7 +41,7 @@ func parsed(t *testing.T, content []byte) (leads []string, anchors map[string]bo
 			}
 		}
 	}
-	if z.Err() != io.EOF {
+	if !errors.Is(z.Err(), io.EOF) {
 		t.Fatal(z.Err())
 	}
 	return leads, anchors

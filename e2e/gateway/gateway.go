@@ -21,9 +21,9 @@ const (
 	Namespace = "traefik"
 	// Name is that of the Gateway, for the parentRefs of routes.
 	Name = "traefik"
-	// Host and LongHost lead to the Gateway's HTTP listener from inside of the cluster. A route can
-	// be for either.
-	Host     = "traefik.traefik"
+	// Host leads to the Gateway's HTTP listener from inside of the cluster.
+	Host = "traefik.traefik"
+	// LongHost does too. A route can be for either.
 	LongHost = Host + ".svc.cluster.local"
 
 	// readyLimit bounds how long Traefik may take to start and to report.

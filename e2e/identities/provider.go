@@ -23,10 +23,14 @@ import (
 
 const (
 	// ClusterClient is the client whose ID tokens an API server accepts by the flags of
-	// [Provider.APIServerArgs]; those of OtherClient it does not.
-	ClusterClient, OtherClient = "serin", "another"
-	// Secret is that of both clients, and Password that of every user.
-	Secret, Password = "secret", "verysecure"
+	// [Provider.APIServerArgs].
+	ClusterClient = "serin"
+	// OtherClient is one whose ID tokens it does not accept.
+	OtherClient = "another"
+	// Secret is that of both clients.
+	Secret = "secret"
+	// Password is that of every user.
+	Password = "verysecure"
 )
 
 // Provider is a provider whose users the API server knows.
@@ -53,7 +57,7 @@ func Start(users ...string) (*Provider, error) {
 	for _, name := range users {
 		accounts[name] = storage.User{ID: name, Username: name, Password: Password}
 	}
-	content, err := json.Marshal(accounts)
+	content, err := json.Marshal(accounts) //nolint:gosec // the password is no secret
 	if err != nil {
 		return nil, err
 	}

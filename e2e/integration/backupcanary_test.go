@@ -314,7 +314,7 @@ func TestAnAdoptionThatFailedIsDeprecatedInARestoredBackup(t *testing.T) {
 	t.Parallel()
 	restoredWays(t, []bool{false}, func(t *testing.T, mode restoreMode, sameName bool) {
 		p := newCanaryStage(t, "tcp", withCanaries)
-		users, before := slices.Sorted(maps.Keys(p.things())), p.args("tcp")
+		users, before := slices.Sorted(maps.Keys(p.things())), p.args()
 		p.try("maxmemory: 128mb")
 		p.mayNotUpgrade()
 		p.edit(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = v1alpha1.CanaryTransitionAdopted })
@@ -326,7 +326,7 @@ func TestAnAdoptionThatFailedIsDeprecatedInARestoredBackup(t *testing.T) {
 		q.until("it is deprecated", func(s *v1alpha1.CanaryReleaseStatus) bool {
 			return hasEnded(s) && reasonIs(v1alpha1.ReasonDeprecated)(s)
 		})
-		if got := q.args("tcp"); got != before {
+		if got := q.args(); got != before {
 			t.Errorf("the Deployment has %s", got)
 		}
 		q.eventually("all pods are those of before", func(context.Context) bool {

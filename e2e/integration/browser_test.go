@@ -134,14 +134,14 @@ func (s *scene) serveDashboard(user string, args ...string) (address string, end
 		if status := commands.Run(ctx, append(line, args...), nil, in, &errs); status != 0 {
 			s.Errorf("the command dashboard ended with status %d: %s", status, &errs)
 		}
-		in.Close()
+		_ = in.Close() // it is a pipe
 	}()
 	end = func() { cancel(); <-ended }
 	s.Cleanup(end)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, address, found := strings.Cut(lines.Text(), "The dashboard is at "); found {
-			go io.Copy(io.Discard, out)
+			go func() { _, _ = io.Copy(io.Discard, out) }() // it is a pipe
 			return address, end
 		}
 	}

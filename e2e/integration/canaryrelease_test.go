@@ -318,8 +318,8 @@ func TestAnOperatorThatBeginsAnewEachTimeAdoptsThePodsThatWereTried(t *testing.T
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))); diff != "" {
 		t.Errorf("other objects are there (-before +after):\n%s", diff)
 	}
-	if d := p.get(t.Context(), "tcp", &appsv1.Deployment{}).(*appsv1.Deployment); d.Spec.Paused || p.args("tcp") != "--maxmemory 128mb" {
-		t.Errorf("paused %v, with %s", d.Spec.Paused, p.args("tcp"))
+	if d := p.get(t.Context(), "tcp", &appsv1.Deployment{}).(*appsv1.Deployment); d.Spec.Paused || p.args() != "--maxmemory 128mb" {
+		t.Errorf("paused %v, with %s", d.Spec.Paused, p.args())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -208,7 +209,7 @@ func (s *scene) measureFleet(tab *tab) {
 		group, ctx := errgroup.WithContext(s.Context())
 		for i := range each * rounds {
 			<-ticker.C
-			group.Go(func() error { return s.changeRow(ctx, i%*fleetSize, fmt.Sprint(i)) })
+			group.Go(func() error { return s.changeRow(ctx, i%*fleetSize, strconv.Itoa(i)) })
 		}
 		if err := group.Wait(); err != nil {
 			s.Fatal(err)

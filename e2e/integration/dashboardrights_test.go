@@ -13,6 +13,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -443,6 +444,6 @@ func (s *scene) pressAll(v *viewer, stable string) {
 	for _, transition := range []string{"Adopted", "Deprecated"} {
 		cr := s.recreateCache()
 		b := button{transition, 0, decides("canaryreleases.serin.dev bigger-cache"), fmt.Sprintf(`{"spec":{"transition":%q}}`, transition)}
-		v.press(b, "api/canaries/"+s.namespace+"/"+cr.Name, fmt.Sprint(cr.Generation), func() error { return merge(v.api, cr, b.patch, client.DryRunAll) })
+		v.press(b, "api/canaries/"+s.namespace+"/"+cr.Name, strconv.FormatInt(cr.Generation, 10), func() error { return merge(v.api, cr, b.patch, client.DryRunAll) })
 	}
 }

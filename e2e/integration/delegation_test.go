@@ -192,7 +192,7 @@ func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
 	if diff := cmp.Diff([]string{"superseded Install complete", "deployed Canary release try adopted"}, h.history("tcp")); diff != "" {
 		t.Error(diff)
 	}
-	if got := h.args("tcp"); got != "--maxmemory 128mb" {
+	if got := h.args(); got != "--maxmemory 128mb" {
 		t.Errorf("the Deployment has %s", got)
 	}
 	if w := h.try().Status.Workloads; len(w) != 1 || !w[0].HandedOver {

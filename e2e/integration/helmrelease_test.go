@@ -131,8 +131,8 @@ func (h *helmScene) upgrade(name string, values map[string]any) {
 	}
 }
 
-func (h *helmScene) request(name string, version int, config string) releases.Request {
-	return releases.Request{Namespace: h.namespace, Release: name, Version: version, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
+func (h *helmScene) request(name, config string) releases.Request {
+	return releases.Request{Namespace: h.namespace, Release: name, Version: 1, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
 }
 
 // history is what helm history shows, without times.
@@ -159,10 +159,11 @@ func (h *helmScene) own(o client.Object, patch string) {
 	}
 }
 
-func (h *helmScene) args(name string) string {
+// args are the arguments of the container of the release tcp.
+func (h *helmScene) args() string {
 	h.Helper()
 	d := &appsv1.Deployment{}
-	if err := admin.Get(h.Context(), h.key(name), d); err != nil {
+	if err := admin.Get(h.Context(), h.key("tcp"), d); err != nil {
 		h.Fatal(err)
 	}
 	return strings.Join(d.Spec.Template.Spec.Containers[0].Args, " ")
@@ -173,13 +174,13 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 	h := newHelmScene(t)
 	h.install("tcp", map[string]any{"maxmemory": "32mb"})
 	h.optIn("tcp")
-	q := h.request("tcp", 1, "maxmemory: 128mb")
+	q := h.request("tcp", "maxmemory: 128mb")
 
 	p, err := h.releases.Propose(t.Context(), q)
 	if err != nil || len(p.Refused) > 0 || len(p.Canaries) != 1 || p.Canaries[0].Name != "tcp" || p.Digest == "" {
 		t.Fatalf("%+v %v", p, err)
 	}
-	if got := h.args("tcp"); got != "--maxmemory 32mb" {
+	if got := h.args(); got != "--maxmemory 32mb" {
 		t.Errorf("the proposal was applied: %s", got)
 	}
 
@@ -190,7 +191,7 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := h.args("tcp"); got != "--maxmemory 128mb" {
+	if got := h.args(); got != "--maxmemory 128mb" {
 		t.Errorf("the Deployment has %s", got)
 	}
 	s, d := &corev1.Service{}, &appsv1.Deployment{}
@@ -226,7 +227,7 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 	if err := back.Run("tcp"); err != nil {
 		t.Fatal("helm rollback:", err)
 	}
-	if got := h.args("tcp"); got != "--maxmemory 32mb" {
+	if got := h.args(); got != "--maxmemory 32mb" {
 		t.Errorf("after helm rollback the Deployment has %s", got)
 	}
 	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (releases.Release{Newest: 4, Deployed: 4, Status: "deployed"}) {
@@ -253,7 +254,7 @@ func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
 	h := newHelmScene(t)
 	h.install("tcp", nil)
 	h.optIn("tcp")
-	q := h.request("tcp", 1, "maxmemory: 128mb")
+	q := h.request("tcp", "maxmemory: 128mb")
 	if err := h.releases.Adopt(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func TestANamespaceThatGaveNoRightsTakesNoPart(t *testing.T) {
 	t.Parallel()
 	h := newHelmScene(t)
 	h.install("tcp", nil)
-	q := h.request("tcp", 1, "maxmemory: 128mb")
+	q := h.request("tcp", "maxmemory: 128mb")
 	want := "ServiceAccount serin-canary of namespace " + h.namespace + " may not "
 	_, getError := h.releases.Get(t.Context(), h.namespace, "tcp")
 	_, proposeError := h.releases.Propose(t.Context(), q)
@@ -339,11 +340,11 @@ func TestTemplatesLookAtTheCluster(t *testing.T) {
 	h := newHelmScene(t)
 	h.install("lookup", nil)
 	h.optIn("lookup")
-	p, err := h.releases.Propose(t.Context(), h.request("lookup", 1, "tag: '2'"))
+	p, err := h.releases.Propose(t.Context(), h.request("lookup", "tag: '2'"))
 	if err != nil || len(p.Refused) > 0 || len(p.Canaries) != 1 || p.Canaries[0].Rolls {
 		t.Errorf("%+v %v", p, err)
 	}
-	p, err = h.releases.Propose(t.Context(), h.request("lookup", 1, "{tag: '2', keep: false}"))
+	p, err = h.releases.Propose(t.Context(), h.request("lookup", "{tag: '2', keep: false}"))
 	if err != nil || len(p.Refused) != 1 || !strings.Contains(p.Refused[0], "is rendered differently each time") {
 		t.Errorf("%+v %v", p, err)
 	}

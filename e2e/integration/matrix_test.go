@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,9 +196,7 @@ func (s *scene) checkTable(first string, subjects []subject, ask func(ctx contex
 		}
 		all, failed = map[string]string{}, nil
 		for _, of := range got {
-			for key, cell := range of {
-				all[key] = cell
-			}
+			maps.Copy(all, of)
 		}
 		return cmp.Equal(want, all)
 	})

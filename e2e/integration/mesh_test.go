@@ -22,9 +22,9 @@ const meshSettle = 2 * time.Second
 
 // meshed begins a play whose split a mesh serves: callers outside of it must meet one
 // version at every moment.
-func meshed(t *testing.T, change ...func(*cast)) *stage {
+func meshed(t *testing.T) *stage {
 	t.Helper()
-	p := begin(t, append([]func(*cast){func(c *cast) { c.rollout.Spec.Router = v1alpha1.RouterSMI }}, change...)...)
+	p := begin(t, func(c *cast) { c.rollout.Spec.Router = v1alpha1.RouterSMI })
 	p.promise.oneVersion = true
 	return p
 }

@@ -37,14 +37,14 @@ func (p *stage) ofProxies(ctx context.Context) []string {
 		if !policy.DeletionTimestamp.IsZero() {
 			continue
 		}
-		line := metav1.FormatLabelSelector(&policy.Spec.PodSelector)
+		words := []string{metav1.FormatLabelSelector(&policy.Spec.PodSelector)}
 		for _, t := range policy.Spec.PolicyTypes {
-			line += " " + string(t)
+			words = append(words, string(t))
 		}
 		for _, owner := range policy.OwnerReferences {
-			line += " " + owner.Name
+			words = append(words, owner.Name)
 		}
-		out = append(out, line)
+		out = append(out, strings.Join(words, " "))
 	}
 	slices.Sort(out)
 	return out

@@ -12,9 +12,9 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// tried is a CanaryRelease that gets a tenth of the traffic, by what its status says.
-func tried(t *testing.T, s *scene) *v1alpha1.CanaryRelease {
-	t.Helper()
+// tryCanary creates a CanaryRelease that gets a tenth of the traffic, by what its status says.
+func tryCanary(s *scene) {
+	s.Helper()
 	cr := &v1alpha1.CanaryRelease{ObjectMeta: metav1.ObjectMeta{Name: "website"}}
 	cr.Spec = v1alpha1.CanaryReleaseSpec{Release: "shop", Version: 4, Config: "replicas: 3\n"}
 	s.create(cr)
@@ -29,7 +29,6 @@ func tried(t *testing.T, s *scene) *v1alpha1.CanaryRelease {
 		}},
 	}
 	s.reportCanary(cr)
-	return cr
 }
 
 func (s *scene) reportCanary(cr *v1alpha1.CanaryRelease) {
@@ -47,7 +46,7 @@ func (s *scene) websiteCanary() *v1alpha1.CanaryRelease {
 func TestACanaryIsListedAndEndedFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	tried(t, s)
+	tryCanary(s)
 	if a := s.does("canary list -A -o wide"); !strings.Contains(a.out, s.namespace) || !strings.Contains(a.out, "website:80/TCP=10%,website:53/UDP=0%") ||
 		!strings.Contains(a.out, "0-10%") || strings.Contains(a.out, "\x1b") {
 		t.Errorf("got %q", a.out)
@@ -97,7 +96,7 @@ func TestACanaryIsListedAndEndedFromTheCommandLine(t *testing.T) {
 func TestWhoMayNotEditACanaryIsToldWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	tried(t, s)
+	tryCanary(s)
 	a := s.traffic("nobody", "canary adopt website")
 	if a.status != 1 || !strings.Contains(a.errs, `the user "nobody" may not get canaryreleases.serin.dev in the namespace `+s.namespace) {
 		t.Errorf("exit status %d: %s%s", a.status, a.out, a.errs)

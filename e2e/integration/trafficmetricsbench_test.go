@@ -146,6 +146,7 @@ func BenchmarkListThroughTheAPIServer(b *testing.B) {
 }
 
 func benchList(b *testing.B, pods int) {
+	b.Helper()
 	namespace := createPods(b, pods)
 	exporter := httptest.NewServer(busy{namespace, pods, time.Now()})
 	b.Cleanup(exporter.Close)

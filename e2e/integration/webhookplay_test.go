@@ -23,11 +23,11 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// tryImage sends another image to the API server, and shows what becomes of it.
-func (s *scene) tryImage(image string, options ...client.PatchOption) (*appsv1.Deployment, error) {
+// tryV2 sends the image of v2 to the API server, and shows what becomes of it.
+func (s *scene) tryV2(options ...client.PatchOption) (*appsv1.Deployment, error) {
 	d := s.deployment()
 	next := d.DeepCopy()
-	next.Spec.Template.Spec.Containers[0].Image = image
+	next.Spec.Template.Spec.Containers[0].Image = imageV2
 	return next, admin.Patch(s.Context(), next, client.StrategicMergeFrom(d), options...)
 }
 
@@ -41,7 +41,7 @@ func TestUnderTheWebhookAChangedDeploymentIsHeldAndBetweenReleasesItIsHealthy(t 
 		})
 	})
 	p.waitHealthy()
-	if held, err := p.tryImage(imageV2); err != nil || !held.Spec.Paused {
+	if held, err := p.tryV2(); err != nil || !held.Spec.Paused {
 		t.Fatalf("a changed template: paused %v, %v", held.Spec.Paused, err)
 	}
 	p.held(0)
@@ -87,7 +87,7 @@ func TestAChangeIsRefusedWhileNoManagerServesTheWebhook(t *testing.T) {
 	t.Parallel()
 	p, w := underOwn(t, admissionv1.Fail)
 	w.away()
-	if _, err := p.tryImage(imageV2); err == nil || !strings.Contains(err.Error(), `failed calling webhook "`+admission.WebhookHold+`"`) {
+	if _, err := p.tryV2(); err == nil || !strings.Contains(err.Error(), `failed calling webhook "`+admission.WebhookHold+`"`) {
 		t.Fatalf("a change that nothing holds: %v", err)
 	}
 	other := deployment("other", 1)
@@ -102,7 +102,7 @@ func TestAChangeIsRefusedWhileNoManagerServesTheWebhook(t *testing.T) {
 	}
 	w.start()
 	p.eventually("the change is taken, and held", func(context.Context) bool {
-		held, err := p.tryImage(imageV2)
+		held, err := p.tryV2()
 		return err == nil && held.Spec.Paused
 	})
 	p.held(0)
@@ -118,7 +118,7 @@ func TestAChangeThatTheWebhookLetsThroughIsRolledOutAndReported(t *testing.T) {
 	p.promise = promise{keeps: 3, writes: restoredWithin} // the Deployment's own maxUnavailable
 	w.away()
 	p.operator.stop(t)
-	if let, err := p.tryImage(imageV2); err != nil || let.Spec.Paused {
+	if let, err := p.tryV2(); err != nil || let.Spec.Paused {
 		t.Fatalf("paused %v, %v", let.Spec.Paused, err)
 	}
 	p.eventually("the Deployment controller rolls it out", func(context.Context) bool { return p.slipped() })
@@ -142,7 +142,7 @@ func TestCertificatesOfWebhooksRotateUnderWrites(t *testing.T) {
 	w := s.installOwn(admissionv1.Fail)
 	w.start()
 	held := func(context.Context) bool {
-		tried, err := s.tryImage(imageV2, client.DryRunAll)
+		tried, err := s.tryV2(client.DryRunAll)
 		return err == nil && tried.Spec.Paused
 	}
 	s.eventually("the API server calls the webhook", held)
@@ -239,7 +239,7 @@ func TestUnderAPolicyOfV1beta1AChangedDeploymentIsHeldAndBetweenReleasesItIsHeal
 		})
 	})
 	p.waitHealthy()
-	if held, err := p.tryImage(imageV2); err != nil || !held.Spec.Paused {
+	if held, err := p.tryV2(); err != nil || !held.Spec.Paused {
 		t.Fatalf("a changed template: paused %v, %v", held.Spec.Paused, err)
 	}
 	p.held(0)

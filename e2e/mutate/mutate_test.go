@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // sums is a package with a test, in a module of its own.
@@ -87,7 +89,7 @@ func TestEachMutantHasItsOutcome(t *testing.T) {
 		},
 	}
 	want := []Outcome{Killed, Killed, Killed, Survived, TimedOut, DoesNotApply, DoesNotCompile, Survived, DoesNotCompile}
-	options := Options{Root: root, Limit: 10 * time.Second}
+	options := Options{Root: root, Limit: 10 * time.Second, Clock: clock.RealClock{}}
 	binary, broken, err := options.build(t.Context(), list, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +126,7 @@ func TestARunFailsUnlessAllMutantsAreKilled(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Run(t.Context(), &out, Options{Root: root, Limit: time.Minute}, []List{{Package: "sum", Mutants: test.mutants}})
+			err := Run(t.Context(), &out, Options{Root: root, Limit: time.Minute, Clock: clock.RealClock{}}, []List{{Package: "sum", Mutants: test.mutants}})
 			if (err != nil) != test.fails || !strings.Contains(out.String(), test.says) {
 				t.Errorf("error %v, and it says:\n%s", err, &out)
 			}
@@ -136,7 +138,7 @@ func TestAPackageWhoseTestsFailUnchangedIsNotMutated(t *testing.T) {
 	files := map[string]string{"go.mod": sums["go.mod"], "sum/sum.go": sums["sum/sum.go"]}
 	files["sum/sum_test.go"] = strings.Replace(sums["sum/sum_test.go"], "got != 4", "got != 5", 1)
 	var out bytes.Buffer
-	err := Run(t.Context(), &out, Options{Root: write(t, files), Limit: time.Minute}, []List{{
+	err := Run(t.Context(), &out, Options{Root: write(t, files), Limit: time.Minute, Clock: clock.RealClock{}}, []List{{
 		Package: "sum", Mutants: []Mutant{{Func: "Capped", Before: "return most", After: "return a", Why: "the cap"}},
 	}})
 	if err == nil || !strings.Contains(err.Error(), "must pass before anything is changed") {
@@ -148,7 +150,7 @@ func TestAnInterruptedRunIsNotASuccess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	if err := Run(ctx, &out, Options{Root: write(t, sums), Limit: time.Minute}, []List{{Package: "sum"}}); err == nil {
+	if err := Run(ctx, &out, Options{Root: write(t, sums), Limit: time.Minute, Clock: clock.RealClock{}}, []List{{Package: "sum"}}); err == nil {
 		t.Errorf("no error:\n%s", &out)
 	}
 }

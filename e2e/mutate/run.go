@@ -16,14 +16,14 @@ import (
 // Run tries all mutants of the lists, as many at a time as there are cores, and
 // reports each. It returns an error unless every one is killed.
 func Run(ctx context.Context, out io.Writer, options Options, lists []List) error {
-	began := time.Now()
+	began := options.Clock.Now()
 	r := report{out: out, count: map[Outcome]int{}}
 	for _, list := range lists {
 		if err := r.run(ctx, options, list); err != nil {
 			return err
 		}
 	}
-	return errors.Join(ctx.Err(), r.summary(time.Since(began)))
+	return errors.Join(ctx.Err(), r.summary(options.Clock.Since(began)))
 }
 
 // run tries the mutants of one list.
@@ -33,12 +33,12 @@ func (r *report) run(ctx context.Context, options Options, list List) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temporary) }() // only files of ours
-	began := time.Now()
+	began := options.Clock.Now()
 	binary, broken, err := options.build(ctx, list, temporary)
 	if err != nil {
 		return err
 	}
-	built := time.Since(began)
+	built := options.Clock.Since(began)
 	// A package whose tests fail without a change would kill any mutant.
 	unchanged := options.try(ctx, list, binary, 0)
 	if unchanged.Outcome != Survived {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // Outcome is what became of a mutant.
@@ -46,11 +48,13 @@ type Options struct {
 	Root string
 	// Limit is the longest that one run of the tests of a mutant may take.
 	Limit time.Duration
+	// Clock tells how long a run took.
+	Clock clock.PassiveClock
 }
 
 // try runs the tests of a list with the mutant of a number, until a run fails.
 func (o Options) try(ctx context.Context, list List, binary string, number int) Result {
-	began := time.Now()
+	began := o.Clock.Now()
 	runs := list.Tests
 	if len(runs) == 0 {
 		runs = [][]string{nil}
@@ -61,7 +65,7 @@ func (o Options) try(ctx context.Context, list List, binary string, number int) 
 			break
 		}
 	}
-	result.Took = time.Since(began)
+	result.Took = o.Clock.Since(began)
 	return result
 }
 

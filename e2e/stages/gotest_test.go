@@ -12,7 +12,7 @@ import (
 )
 
 // watch has a watcher read a recorded go test -json, and returns what it printed.
-func watch(t *testing.T, file string, verbose bool) (*watcher, *testjson.Execution, string) {
+func watch(t *testing.T, file string, verbose bool) (*testjson.Execution, string) {
 	t.Helper()
 	recorded, err := os.Open(file)
 	if err != nil {
@@ -25,11 +25,11 @@ func watch(t *testing.T, file string, verbose bool) (*watcher, *testjson.Executi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w, execution, out.String()
+	return execution, out.String()
 }
 
 func TestTestsAreCountedAsTheyEnded(t *testing.T) {
-	_, execution, _ := watch(t, "testdata/mixed.json", false)
+	execution, _ := watch(t, "testdata/mixed.json", false)
 	got := count(execution, nil, os.ErrProcessDone)
 	if got.Passed != 4 || got.Cached != 2 || len(got.Failed) != 1 || len(got.Skipped) != 1 {
 		t.Errorf("passed %d, cached %d, failed %v, skipped %v", got.Passed, got.Cached, got.Failed, got.Skipped)
@@ -43,7 +43,7 @@ func TestTestsAreCountedAsTheyEnded(t *testing.T) {
 }
 
 func TestAPackageThatDoesNotCompileFails(t *testing.T) {
-	_, execution, _ := watch(t, "testdata/broken.json", false)
+	execution, _ := watch(t, "testdata/broken.json", false)
 	got := count(execution, nil, os.ErrProcessDone)
 	var text strings.Builder
 	for _, f := range got.Failed {
@@ -55,7 +55,7 @@ func TestAPackageThatDoesNotCompileFails(t *testing.T) {
 }
 
 func TestAPackageWhoseProcessEndsFails(t *testing.T) {
-	_, execution, _ := watch(t, "testdata/exit.json", false)
+	execution, _ := watch(t, "testdata/exit.json", false)
 	if got := count(execution, nil, os.ErrProcessDone); len(got.Failed) == 0 {
 		t.Errorf("nothing failed: %+v", got)
 	}
@@ -69,13 +69,13 @@ func TestACommandThatFailsWithoutATestFails(t *testing.T) {
 }
 
 func TestAFailureIsPrintedAtOnceAndWhatPassesIsNot(t *testing.T) {
-	_, _, printed := watch(t, "testdata/mixed.json", false)
+	_, printed := watch(t, "testdata/mixed.json", false)
 	for text, want := range map[string]bool{"got 1, want 2": true, "FAIL  mixed": false, "all is well": false} {
 		if strings.Contains(printed, text) != want {
 			t.Errorf("%q is printed: %t, want %t, in\n%s", text, !want, want, printed)
 		}
 	}
-	if _, _, printed := watch(t, "testdata/mixed.json", true); !strings.Contains(printed, "all is well") {
+	if _, printed := watch(t, "testdata/mixed.json", true); !strings.Contains(printed, "all is well") {
 		t.Errorf("a verbose step does not print what its tests do:\n%s", printed)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 )
 
 // Rejection is a connection that was led nowhere.
@@ -63,7 +64,7 @@ table inet serin-rejection {
 // Record begins to note what a node rejects of what is sent to the network of its cluster's
 // Services. The function makes commands that run in the node's network. Record returns when it has
 // noted a rejection that it caused itself, and goes on until the context ends.
-func Record(ctx context.Context, command func(ctx context.Context, name string, args ...string) *exec.Cmd, services netip.Prefix) (*Recorder, error) {
+func Record(ctx context.Context, command func(ctx context.Context, name string, args ...string) *exec.Cmd, services netip.Prefix, now clock.PassiveClock) (*Recorder, error) {
 	table := command(ctx, "nft", "-f", "-")
 	table.Stdin = strings.NewReader(fmt.Sprintf(tracing, services))
 	if output, err := table.CombinedOutput(); err != nil {
@@ -83,7 +84,7 @@ func Record(ctx context.Context, command func(ctx context.Context, name string, 
 		_ = command(ctx, "bash", "-c", fmt.Sprintf("echo > /dev/tcp/%s/%d", to.Addr(), to.Port())).Run() // it is rejected
 	}}
 	go func() {
-		r.read(lines, time.Now)
+		r.read(lines, now.Now)
 		_ = monitor.Wait() // the context has ended, or nothing more is noted, which excuses nothing
 	}()
 	if err := r.CatchUp(ctx); err != nil {

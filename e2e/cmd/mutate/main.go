@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/serin-dev/serin/e2e/mutate"
 )
 
@@ -46,5 +48,5 @@ func run(only string, limit time.Duration) error {
 	if len(lists) == 0 {
 		return fmt.Errorf("no package matches %q", only)
 	}
-	return mutate.Run(ctx, os.Stdout, mutate.Options{Root: root, Limit: limit}, lists)
+	return mutate.Run(ctx, os.Stdout, mutate.Options{Root: root, Limit: limit, Clock: clock.RealClock{}}, lists)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,13 +25,13 @@ const (
 func main() {
 	check := flag.Bool("check", false, "say whether the committed page is current, and write nothing")
 	flag.Parse()
-	if err := run(*check); err != nil {
+	if err := run(context.Background(), *check); err != nil {
 		fmt.Fprintln(os.Stderr, "page:", err)
 		os.Exit(1)
 	}
 }
 
-func run(check bool) error {
+func run(ctx context.Context, check bool) error {
 	if _, err := exec.LookPath("npm"); err != nil {
 		return fmt.Errorf("there is no npm to build the page with; install the package npm: %w", err)
 	}
@@ -38,8 +39,8 @@ func run(check bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	if err := install(folder); err != nil {
+	defer func() { _ = os.RemoveAll(folder) }() // only files of ours
+	if err := install(ctx, folder); err != nil {
 		return err
 	}
 	files, err := build(folder)
@@ -53,12 +54,12 @@ func run(check bool) error {
 }
 
 // install copies the sources and installs the packages of the lock file beside them.
-func install(folder string) error {
+func install(ctx context.Context, folder string) error {
 	if err := os.CopyFS(folder, os.DirFS(source)); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"npm", "ci"}, {"node_modules/.bin/tsc"}} {
-		cmd := exec.Command(args[0], args[1:]...)
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Dir = folder
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)

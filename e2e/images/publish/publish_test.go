@@ -134,7 +134,7 @@ func TestAnImageIsForEveryArchitectureAndSaysWhatItIs(t *testing.T) {
 }
 
 // startRegistry starts a registry on loopback and returns where to push to.
-func startRegistry(t *testing.T, referrers bool) (*registry.Registry, Registry) {
+func startRegistry(t *testing.T, referrers bool) Registry {
 	t.Helper()
 	r, err := registry.Start(t.Context(), "127.0.0.1:0", referrers)
 	if err != nil {
@@ -145,14 +145,14 @@ func startRegistry(t *testing.T, referrers bool) (*registry.Registry, Registry) 
 			t.Error(err)
 		}
 	})
-	return r, Registry{Host: r.Address, Keychain: r}
+	return Registry{Host: r.Address, Keychain: r}
 }
 
 func TestARegistryHasTheImageAndItsDocuments(t *testing.T) {
 	made := makeSmall(t)
 	for name, referrers := range map[string]bool{"a registry that lists referrers": true, "an older one": false} {
 		t.Run(name, func(t *testing.T) {
-			_, at := startRegistry(t, referrers)
+			at := startRegistry(t, referrers)
 			if err := at.Push(t.Context(), made); err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func requireProvenance(t *testing.T, text []byte, subjects []string) {
 }
 
 func TestWithoutThePasswordNothingIsPushed(t *testing.T) {
-	_, at := startRegistry(t, true)
+	at := startRegistry(t, true)
 	at.Keychain = authn.NewMultiKeychain()
 	if err := at.Push(t.Context(), makeSmall(t)); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") {
 		t.Errorf("pushed with the result %v", err)
@@ -359,7 +359,7 @@ func TestReplacedPackagesOfAPublishedImageAreFound(t *testing.T) {
 	if _, made.Documents[1], err = p.describe(small, "arm64", images.Made{Image: image, Programs: []string{program}, Packages: debianPackages}); err != nil {
 		t.Fatal(err)
 	}
-	_, at := startRegistry(t, true)
+	at := startRegistry(t, true)
 	if err := at.Push(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestAHeldConnectionIsOpenedAgain(t *testing.T) {
 			t.Cleanup(server.Close)
 			h := &held{address: strings.TrimPrefix(server.URL, "http://"), timeout: time.Minute}
 			for range 2 {
-				if o := h.call(server.URL); o.opened != 1 || o.kind.answered() == test.broken {
+				if o := h.call(t.Context(), server.URL); o.opened != 1 || o.kind.answered() == test.broken {
 					t.Errorf("got %+v", o)
 				}
 			}
@@ -111,14 +111,14 @@ func TestAHeldConnectionIsOpenedAgain(t *testing.T) {
 func TestAHeldConnectionThatIsResetWhileIdleIsALoss(t *testing.T) {
 	server := newAppServer(t, http.StatusOK)
 	h := &held{address: strings.TrimPrefix(server.URL, "http://"), timeout: time.Minute}
-	if o := h.call(server.URL); o.kind != KindOK {
+	if o := h.call(t.Context(), server.URL); o.kind != KindOK {
 		t.Fatalf("got %+v", o)
 	}
 	server.CloseClientConnections()
-	if o := h.call(server.URL); o.kind.answered() {
+	if o := h.call(t.Context(), server.URL); o.kind.answered() {
 		t.Errorf("got %+v, want a loss", o)
 	}
-	if o := h.call(server.URL); o.kind != KindOK || o.opened != 1 {
+	if o := h.call(t.Context(), server.URL); o.kind != KindOK || o.opened != 1 {
 		t.Errorf("got %+v, want an answer on another connection", o)
 	}
 }

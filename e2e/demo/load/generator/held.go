@@ -47,7 +47,7 @@ func (g *Generator) runHeld(ctx context.Context) {
 		case <-ticker.C():
 		}
 		started, number := g.clock.Now(), g.held.begin()
-		o := h.call(g.config.Target)
+		o := h.call(context.WithoutCancel(ctx), g.config.Target) // what is under way at the end is counted
 		o.latency = g.clock.Since(started)
 		g.held.finish(g.clock.Now(), number, o)
 		g.held.use(h.local())
@@ -62,48 +62,58 @@ type held struct {
 	answers    *bufio.Reader
 }
 
-func (h *held) call(target string) (o outcome) {
+func (h *held) call(ctx context.Context, target string) (o outcome) {
 	if h.connection == nil {
-		connection, err := net.DialTimeout("tcp", h.address, h.timeout)
+		connection, err := (&net.Dialer{Timeout: h.timeout}).DialContext(ctx, "tcp", h.address)
 		if err != nil {
 			return outcome{kind: kindOfError(err), detail: err.Error()}
 		}
 		h.connection, h.answers, o.opened = connection, bufio.NewReader(connection), 1
 	}
-	response, body, err := h.exchange(target)
+	answer, err := h.exchange(ctx, target)
 	if err != nil {
 		h.end()
 		o.kind, o.detail = kindOfError(err), "on a connection that was held: "+err.Error()
 		return o
 	}
-	o.version, o.status = response.Header.Get("X-Version"), response.StatusCode
+	o.version, o.status = answer.version, answer.status
 	if o.kind = kindOfAnswer(o.status, o.version); o.kind != KindOK {
-		o.detail = string(body[:min(len(body), detailLimit)])
+		o.detail = string(answer.body[:min(len(answer.body), detailLimit)])
 	}
-	if response.Close {
+	if answer.last {
 		h.end()
 	}
 	return o
 }
 
-func (h *held) exchange(target string) (*http.Response, []byte, error) {
-	request, err := http.NewRequest(http.MethodGet, target, http.NoBody)
+// heldAnswer is an answer on a connection that is held.
+type heldAnswer struct {
+	version string
+	status  int
+	body    []byte
+	// last is whether the server closes the connection after it.
+	last bool
+}
+
+func (h *held) exchange(ctx context.Context, target string) (a heldAnswer, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil {
-		return nil, nil, err
+		return a, err
 	}
-	if err := h.connection.SetDeadline(time.Now().Add(h.timeout)); err != nil {
-		return nil, nil, err
+	if err := h.connection.SetDeadline(time.Now().Add(h.timeout)); err != nil { //nolint:forbidigo // it is kept by the kernel's clock
+		return a, err
 	}
 	if err := request.Write(h.connection); err != nil {
-		return nil, nil, err
+		return a, err
 	}
 	response, err := http.ReadResponse(h.answers, request)
 	if err != nil {
-		return nil, nil, err
+		return a, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, bodyLimit))
-	return response, body, err
+	a = heldAnswer{version: response.Header.Get("X-Version"), status: response.StatusCode, last: response.Close}
+	a.body, err = io.ReadAll(io.LimitReader(response.Body, bodyLimit))
+	return a, err
 }
 
 func (h *held) end() {

@@ -41,7 +41,7 @@ packages: ## Install the Debian packages that the tests use (as root)
 check: ## Check format, generated files, imports and go vet
 	@$(STAGES) check
 
-unit: ## Run the tests of packages without goroutines, which Go caches
+unit: ## Run the tests that the race detector need not see, which Go caches
 	@$(STAGES) unit
 
 race: ## Run the tests of packages with goroutines, with the race detector

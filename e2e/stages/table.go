@@ -35,7 +35,7 @@ func Tests(p Packages) []Stage {
 			{Name: "go vet of the benchmarks", Folder: benchModule, Args: []string{"go", "vet", "./..."}},
 			{Name: "go vet of the cluster tests", Folder: clusterModule, Args: []string{"go", "vet", "./..."}},
 		}},
-		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{
+		{Name: "unit", About: "packages that the race detector need not see, so that Go caches them", Steps: []Step{
 			goTest(operatorModule, slices.Concat(p.Operator.Pure, wired)...), fresh(goTest(benchModule, p.Bench.Pure...)),
 			insert(goTest(operatorModule, withScenarios...), "-run", scenarios),
 		}},

@@ -15,10 +15,10 @@ import (
 // for the operator and for the tests.
 func TestProgramsShareTheVersionsOfTheTests(t *testing.T) {
 	tests := versions(t, filepath.Join("..", "go.mod"))
-	for _, folder := range []string{Helm.Name, CoreDNS.Name, filepath.Join("..", ".."), filepath.Join("..", "..", "bench")} {
-		for module, version := range versions(t, filepath.Join(folder, "go.mod")) {
+	for _, folder := range []string{"e2e/tools/" + Helm.Name, "e2e/tools/" + CoreDNS.Name, ".", "bench"} {
+		for module, version := range versions(t, filepath.Join("..", "..", folder, "go.mod")) {
 			if want, shared := tests[module]; shared && version != want && module != "github.com/serin-dev/serin" { // this checkout
-				t.Errorf("e2e/tools/%s: run go get %s@%s there, the version of the tests; it has %s", folder, module, want, version)
+				t.Errorf("run go get %s@%s in the folder %s, the version of the tests; it has %s", module, want, folder, version)
 			}
 		}
 	}

@@ -62,11 +62,12 @@ func beReady(ctx context.Context) error {
 		return err
 	}
 	go func() {
+		defer listener.Close() // no probe succeeds any more
 		for {
 			connection, err := listener.Accept()
 			if err != nil {
-				slog.Warn("a connection was not taken", "error", err)
-				continue
+				slog.Error("no connection is taken any more", "error", err)
+				return
 			}
 			_ = connection.Close() // nothing was sent
 		}

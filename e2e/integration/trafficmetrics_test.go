@@ -109,10 +109,10 @@ func TestTrafficMetrics(t *testing.T) {
 	source.set(snapshot, nil)
 	caller := snapshot.Flows[0].Client.Pod
 	settled(t, caller)
+	described(t)
 	t.Run("requests of the specification", func(t *testing.T) { testRequests(t, caller) })
 	t.Run("the page", testPage)
 	t.Run("tables", testTables)
-	t.Run("descriptions", testDescriptions)
 	t.Run("rights", func(t *testing.T) { testRights(t, caller) })
 	t.Run("forged headers", func(t *testing.T) { testForged(t, first) })
 	t.Run("selectors and chunks", testLists)
@@ -235,7 +235,10 @@ func testPage(t *testing.T) {
 	}
 }
 
-func testDescriptions(t *testing.T) {
+// described waits until kubectl lists and explains the resources: the API server serves them
+// before it has asked what they are, which it does at times of its own.
+func described(t *testing.T) {
+	t.Helper()
 	for _, test := range []struct {
 		args []string
 		has  []string
@@ -243,7 +246,6 @@ func testDescriptions(t *testing.T) {
 		{[]string{"api-resources", "--api-group", "metrics.smi-spec.io"}, []string{"trafficsplits", "TrafficMetrics", "replicationcontrollers"}},
 		{[]string{"explain", "deployments", "--api-version", "metrics.smi-spec.io/v1alpha1", "--recursive"}, []string{"backend", "timestamp", "window"}},
 	} {
-		// The API server asks for what others describe at times of its own.
 		eventually(t, "kubectl tells what there is", func() error {
 			out, problems, err := kubectl(t, plane.Kubeconfig, test.args...)
 			for _, text := range test.has {

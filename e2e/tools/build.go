@@ -94,11 +94,11 @@ func (b *Builder) build(ctx context.Context, tool Tool, toolchain string) (strin
 // compile fills a scratch folder and renames it, so that an interrupted build
 // never looks like a complete one. The caller holds the lock of the tool.
 func (b *Builder) compile(ctx context.Context, tool Tool, folder string) error {
-	scratch := folder + ".partial"
+	scratch, source := folder+".partial", folder+".source"
 	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o750)); err != nil {
 		return fmt.Errorf("prepare the folder to build %s in: %w", tool.Name, err)
 	}
-	if err := b.runGo(ctx, tool, filepath.Join(scratch, tool.Programs[0])); err != nil {
+	if err := errors.Join(b.runGo(ctx, tool, source, filepath.Join(scratch, tool.Programs[0])), os.RemoveAll(source)); err != nil {
 		return errors.Join(err, os.RemoveAll(scratch))
 	}
 	for _, program := range tool.Programs[1:] {
@@ -112,16 +112,25 @@ func (b *Builder) compile(ctx context.Context, tool Tool, folder string) error {
 	return nil
 }
 
-// runGo compiles the tool into output and reports how far it is.
-func (b *Builder) runGo(ctx context.Context, tool Tool, output string) error {
+// runGo compiles the tool into output and reports how far it is. The folder source is
+// for what it changes of the source.
+func (b *Builder) runGo(ctx context.Context, tool Tool, source, output string) error {
 	progress := newProgress(tool.Name, b.Out, b.Clock)
 	defer progress.stop()
-	total, err := b.countPackages(ctx, tool, progress)
+	flags := tool.flags()
+	if tool.Without != nil {
+		requirements, err := b.without(ctx, tool, source)
+		if err != nil {
+			return fmt.Errorf("leave %s of %s out of %s: %w", tool.Without.Folder, tool.Without.Module, tool.Name, err)
+		}
+		flags = append([]string{"-modfile", requirements}, flags...)
+	}
+	total, err := b.countPackages(ctx, tool, flags, progress)
 	if err != nil {
 		return err
 	}
 	progress.compiling(total)
-	command := b.goCommand(ctx, tool, tool.buildArgs(output))
+	command := b.goCommand(ctx, tool, append([]string{"build", "-v", "-o", output}, flags...))
 	command.Stdout, command.Stderr = progress, progress
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", tool.Name, err, progress.problems())
@@ -132,8 +141,8 @@ func (b *Builder) runGo(ctx context.Context, tool Tool, output string) error {
 
 // countPackages counts what has to be compiled. It downloads the modules that
 // are missing, which the go command reports on its standard error.
-func (b *Builder) countPackages(ctx context.Context, tool Tool, progress *progress) (int, error) {
-	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, tool.flags()...)
+func (b *Builder) countPackages(ctx context.Context, tool Tool, flags []string, progress *progress) (int, error) {
+	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags...)
 	command := b.goCommand(ctx, tool, args)
 	command.Stderr = progress
 	stale, err := command.Output()

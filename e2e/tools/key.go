@@ -17,10 +17,13 @@ const keyLength = 12
 
 // Key names one build of the tool: equal keys mean equal binaries. It covers the
 // source and the pinned versions in folder (the module of the tool), the
-// toolchain, as `go version` prints it, and the flags.
+// toolchain, as `go version` prints it, the flags, and what is left out.
 func Key(tool Tool, folder fs.FS, toolchain string) (string, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%s\n%s\n%s\n", toolchain, tool.flags(), tool.Programs)
+	if tool.Without != nil {
+		fmt.Fprintf(digest, "without %s %s\n", tool.Without.Module, tool.Without.Folder)
+	}
 	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !isInput(path) {
 			return err

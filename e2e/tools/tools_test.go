@@ -54,6 +54,7 @@ func TestKey(t *testing.T) {
 		{name: "other source gives another key", tool: tool, folder: with("main.go", "package other"), toolchain: "go1"},
 		{name: "another toolchain gives another key", tool: tool, folder: base, toolchain: "go2"},
 		{name: "other flags give another key", tool: Tool{Name: "a", Package: ".", Programs: []string{"a"}, Defines: []string{"x=y"}}, folder: base, toolchain: "go1"},
+		{name: "leaving something out gives another key", tool: Tool{Name: "a", Package: ".", Programs: []string{"a"}, Without: &Omission{Module: "b", Folder: "c"}}, folder: base, toolchain: "go1"},
 		{name: "another name of the program gives another key", tool: Tool{Name: "a", Package: ".", Programs: []string{"b"}}, folder: base, toolchain: "go1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

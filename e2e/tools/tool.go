@@ -23,7 +23,7 @@ type Tool struct {
 const (
 	// KubernetesVersion is the version that the control plane and the node
 	// report. It has to agree with tools/kubernetes/go.mod; a test holds them together.
-	KubernetesVersion = "v1.36.3"
+	KubernetesVersion = "v1.37.2"
 	// TraefikVersion is the version that Traefik reports. It has to agree with
 	// tools/traefik/go.mod; a test holds them together.
 	TraefikVersion = "v3.6.12"

@@ -18,9 +18,7 @@ func TestProgramsShareTheVersionsOfTheTests(t *testing.T) {
 	const folder, thisCheckout = "e2e/tools/", "github.com/serin-dev/serin"
 	tests := versions(t, filepath.Join("..", "go.mod"))
 	own := map[string][]string{
-		// What Traefik reads of the Gateway API is what its release reads, and it
-		// requires a version of json-iterator that has not been released.
-		folder + Traefik.Name: {"sigs.k8s.io/gateway-api", "github.com/json-iterator/go"},
+		folder + Traefik.Name: {"sigs.k8s.io/gateway-api"}, // it reads routes as its release does
 	}
 	for _, program := range []string{
 		".", "bench", folder + Kubernetes.Name, folder + Helm.Name, folder + CoreDNS.Name, folder + NetworkPolicies.Name, folder + Traefik.Name,

@@ -57,7 +57,8 @@ func (b *Builder) without(ctx context.Context, tool Tool, scratch string) (strin
 	return requirements, nil
 }
 
-// download returns the folder of a module that the tool requires.
+// download returns the folder of a module that the tool requires. Asked for a package of it,
+// go list would download the modules of all that the package imports, which is left out.
 func (b *Builder) download(ctx context.Context, tool Tool, module string) (string, error) {
 	command := b.goCommand(ctx, tool, []string{"mod", "download", "-json", module})
 	var problems bytes.Buffer

@@ -48,24 +48,23 @@ func Ended(end error, limit time.Duration) string {
 	return "it was interrupted"
 }
 
-// Wait looks at something once a second, for at most a limit if there is one.
+// Wait looks at something at once, and then once a second, for at most a limit if there is one.
 func Wait(ctx context.Context, limit time.Duration, w Watch) error {
-	if limit > 0 {
-		limited, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		ctx = limited
-	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	return w.Run(ctx, ticker.C)
+	return w.Run(ctx, limit, ticker.C)
 }
 
-// Run looks at each beat until nothing is left to wait for, or the context is done. A
-// look that fails in passing is done again, after more beats each time.
-func (f Watch) Run(ctx context.Context, beats <-chan time.Time) error {
+// Run looks at each beat until nothing is left to wait for, the limit is reached if there is
+// one, or the context is done. A look that fails in passing is done again, after more beats
+// each time. The first look is not cut off by the limit, so that a command with a short one
+// says what there is, as kubectl wait does.
+func (f Watch) Run(ctx context.Context, limit time.Duration, beats <-chan time.Time) error {
+	limited, cancel := limitedTo(ctx, limit)
+	defer cancel()
 	failed := 0
 	var last error
-	for {
+	for ; ; ctx = limited {
 		err := f.look(ctx)
 		_, missed := errors.AsType[MissedError](err)
 		switch {
@@ -87,10 +86,17 @@ func (f Watch) Run(ctx context.Context, beats <-chan time.Time) error {
 		if over, err := f.Show(err); over || err != nil {
 			return err
 		}
-		if !await(ctx, beats, pauseAfter(failed)) {
-			return f.End(ctx.Err(), err)
+		if !await(limited, beats, pauseAfter(failed)) {
+			return f.End(limited.Err(), err)
 		}
 	}
+}
+
+func limitedTo(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit > 0 {
+		return context.WithTimeout(ctx, limit)
+	}
+	return context.WithCancel(ctx)
 }
 
 func (f Watch) look(ctx context.Context) error {

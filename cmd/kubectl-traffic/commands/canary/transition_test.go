@@ -204,7 +204,7 @@ func TestWaitingForATransition(t *testing.T) {
 			tr.wanted = test.wanted
 			ctx, cancel := context.WithDeadline(t.Context(), endOf(test.states))
 			defer cancel()
-			err := tr.watch(canaryAPI(t, looks(test.states...)), shopCanary(), &out).Run(ctx, ticks(len(test.states)-1))
+			err := tr.watch(canaryAPI(t, looks(test.states...)), shopCanary(), &out).Run(ctx, 0, ticks(len(test.states)-1))
 			if cli.Status(err) != test.status || out.String() != test.out {
 				t.Errorf("exit status %d: %v, printed %q", cli.Status(err), err, out.String())
 			}
@@ -235,7 +235,7 @@ func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := adoption(cli.DryNone).watch(api, shopCanary(), &out).Run(ctx, ticks(8)); err != nil {
+	if err := adoption(cli.DryNone).watch(api, shopCanary(), &out).Run(ctx, 0, ticks(8)); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Count(out.String(), "tried again: starting"); got != 1 {
@@ -246,7 +246,7 @@ func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
 func TestAnInterruptedWaitSaysSo(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	err := adoption(cli.DryNone).watch(canaryAPI(t, looks(shopCanary())), shopCanary(), &bytes.Buffer{}).Run(ctx, nil)
+	err := adoption(cli.DryNone).watch(canaryAPI(t, looks(shopCanary())), shopCanary(), &bytes.Buffer{}).Run(ctx, 0, nil)
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and it was interrupted: Serin has not looked at it yet.") {
 		t.Errorf("%v", err)
 	}
@@ -316,7 +316,7 @@ func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
 	api := canaryAPI(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return limit
 	}})
-	err := adoption(cli.DryNone).watch(api, shopCanary(), &bytes.Buffer{}).Run(ctx, nil)
+	err := adoption(cli.DryNone).watch(api, shopCanary(), &bytes.Buffer{}).Run(ctx, 0, nil)
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and the time limit of") {
 		t.Errorf("%v", err)
 	}

@@ -66,7 +66,7 @@ func follow(ctx context.Context, g *getter, beats <-chan time.Time, looks []look
 		at++
 		now := looks[min(at, len(looks))-1]
 		return now.snapshot, now.err
-	}).Run(ctx, beats)
+	}).Run(ctx, 0, beats)
 }
 
 // ticks has a beat for each of n looks.

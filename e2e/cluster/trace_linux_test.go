@@ -128,7 +128,7 @@ func otherClusters(t *testing.T, dirs []string) (folders, links []string) {
 func requireTrace(t *testing.T, before trace, dirs ...string) {
 	t.Helper()
 	var diff string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		after := takeTrace(t, dirs...)
 		// What other clusters share is compared when there were none, then and now.
 		same := cmpopts.IgnoreMapEntries(func(kind string, _ []string) bool {

@@ -173,6 +173,9 @@ func TestTheDeadlineHoldsForARouterThatNeverTakesTheTraffic(t *testing.T) {
 	w.setTemplate("v2")
 	w.untilReason(v1alpha1.ReasonPreparing)
 	w.until("rolling back", func() bool { return w.is(v1alpha1.ReasonRollingBack) })
+	if d := w.known().Decision; d == nil || d.Reason != v1alpha1.ReasonProgressDeadlineExceeded {
+		t.Errorf("decision %+v", d)
+	}
 	w.routerLag = 1
 	w.until("rolled back", w.rolledBack)
 }

@@ -441,6 +441,74 @@ var userScenarios = []scenario{
 	}},
 }
 
+// Each release is in the history with its outcome and with what users did, the newest first.
+func TestTheHistoryTellsHowEachReleaseEnded(t *testing.T) {
+	for name, test := range map[string]struct {
+		tell func(w *world)
+		want string
+	}{
+		"a user aborts, and retries later": {func(w *world) {
+			w.steps(v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual})
+			w.ready()
+			w.setTemplate("v2")
+			w.untilReason(v1alpha1.ReasonWaitingForApproval)
+			w.control(v1alpha1.ControlAbort, "sv2")
+			w.until("rolled back", w.rolledBack)
+			w.control(v1alpha1.ControlRetry, "sv2")
+			w.untilReason(v1alpha1.ReasonWaitingForApproval)
+			w.control(v1alpha1.ControlPromoteFull, "sv2")
+			w.ready()
+		}, "Promoted by Retry PromoteFull, RolledBack by Abort"},
+		"a newer version comes in the middle": {func(w *world) {
+			w.ready()
+			w.setTemplate("v2")
+			w.untilWeight(50)
+			w.setTemplate("v3")
+			w.run(2)
+			w.ready()
+		}, "Promoted, Superseded"},
+		"traffic moves between two Services": {func(w *world) {
+			w.twoServices()
+			w.behindCanary("v2", 2)
+			w.untilWeight(100)
+			w.untilReason(v1alpha1.ReasonStable)
+		}, "Promoted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test.tell(w)
+			var got []string
+			for _, h := range w.known().History {
+				ended := h.Outcome
+				for i, did := range h.Interventions {
+					if i == 0 {
+						ended += " by"
+					}
+					ended += " " + string(did.Action)
+				}
+				if ended != v1alpha1.OutcomeDeployed {
+					got = append(got, ended)
+				}
+			}
+			if got := strings.Join(got, ", "); got != test.want {
+				t.Errorf("the history is %q, want %q\n%s", got, test.want, w.tail())
+			}
+		})
+	}
+}
+
+func TestWithoutARouterTheWeightIsTheShareOfThePods(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Router, w.dep.replicas = v1alpha1.RouterNone, 4
+	w.steps(v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual})
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonWaitingForApproval)
+	if got := w.known().Weight; got == nil || got.Observed == nil || *got.Observed != 20 || w.byRevision("sv2").available != 1 {
+		t.Errorf("weight %+v, want 20: 1 of 5 pods\n%s", got, w.tail())
+	}
+}
+
 func (w *world) hooks(hooks ...v1alpha1.Hook) { w.ro.Spec.Hooks = hooks }
 
 // drift is another actor's edit of the split, which the router carries out.

@@ -65,6 +65,7 @@ func TestAPatchOfTheSplitMakesItWhatItHasToBe(t *testing.T) {
 			ts.Labels, ts.Annotations = map[string]string{"team": "a"}, map[string]string{"example.com/a~b": "c"}
 			return ts
 		}, strategy.Route{Weight: 0, Mirror: 5}},
+		"to all that match, with copies of the others": {blank, strategy.Route{Weight: 100, Matches: []string{"testers"}, Mirror: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(test.live()).Build()

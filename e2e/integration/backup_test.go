@@ -361,30 +361,3 @@ func TestAVersionThatWasRolledBackIsNotTriedAgainAfterARestore(t *testing.T) {
 		})
 	}
 }
-
-// TestADecisionThatIsRestoredIsNotDoneAgain, since that it was done is lost with the status.
-func TestADecisionThatIsRestoredIsNotDoneAgain(t *testing.T) {
-	t.Parallel()
-	for _, mode := range restoreModes() {
-		t.Run(mode.name, func(t *testing.T) {
-			t.Parallel()
-			p := begin(t, func(c *cast) { c.guarded = true })
-			p.setImage(imageV2)
-			p.atStep(0)
-			stable, canary := p.rollout().Status.Stable.Revision, p.canary()
-			decided := map[string]any{"revision": p.rollout().Status.Canary.Revision, "action": string(v1alpha1.ControlPromoteFull)}
-			q := p.restoredWith(mode, func(s *scene, objects []*unstructured.Unstructured) {
-				for _, o := range objects {
-					if o.GetKind() != "Rollout" {
-						continue
-					}
-					if err := unstructured.SetNestedField(o.Object, decided, "spec", "control"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				s.restore(objects, mode)
-			})
-			q.checkReleasedAgain(stable, *canary.Spec.Replicas)
-		})
-	}
-}

@@ -5,7 +5,6 @@ package integration
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,51 +28,6 @@ func (p *stage) outcomes() (out []string) {
 		}
 	}
 	return out
-}
-
-func TestSettingAnotherImageInTheMiddleOfACanaryBeginsAgainWithTheFirstStep(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	p.release()
-	p.pass(time.Hour)
-	p.held(1)
-	acted := p.moment()
-	p.mustKubectl("set", "image", "deployment/website", "app="+imageV3)
-	p.eventually("v3 is in the first step", func(context.Context) bool {
-		return len(p.pods()[imageV3]) == 1 && p.programmed(0, 20)
-	})
-	if n := len(p.pods()[imageV2]); n != 0 {
-		t.Errorf("%d pods of v2 are left", n)
-	}
-	for _, at := range p.steps(acted) {
-		if !slices.Contains([]string{"1/60", "1/0", "none", "0/0", "0/20"}, at) {
-			t.Errorf("the release went to %s", at)
-		}
-	}
-	p.held(0)
-	p.pass(time.Hour)
-	p.held(1)
-	p.pass(time.Hour)
-	p.waitReady()
-	p.checkPods(imageV3, 4)
-	p.checkGivenBack()
-	if got := strings.Join(p.outcomes(), " "); got != "Promoted Superseded" {
-		t.Errorf("history: %s", got)
-	}
-}
-
-func TestSettingTheImageBackInTheMiddleOfACanaryTakesTheCanaryOut(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	stable := p.pods()[imageV1]
-	p.release()
-	p.mustKubectl("set", "image", "deployment/website", "app="+imageV1)
-	p.waitReady()
-	p.reader = admin
-	if now := p.pods(); len(now) != 1 || !slices.Equal(now[imageV1], stable) {
-		t.Errorf("pods %v, want %v", now, stable)
-	}
-	p.checkGivenBack()
 }
 
 // kubectl itself refuses to restart, or to undo, what is paused: nothing happens.

@@ -220,26 +220,6 @@ func (p *stage) replaceOne(text string) {
 	p.Fatalf("no pod reads %q", text)
 }
 
-func TestABadContentIsRolledBackAndItsPodsReadTheFormerOne(t *testing.T) {
-	t.Parallel()
-	p := begin(t, func(c *cast) {
-		readers(c.deployment)
-		c.extras = append(c.extras, configMap("app", "one"))
-	})
-	p.ask(v1alpha1.ConfigurationConfigMap)
-	p.time.fail(true)
-	p.setText("bad")
-	p.waitReason(v1alpha1.ReasonRolledBack)
-	p.read(map[string]int{"one": 4})
-	p.time.fail(false)
-	p.setText("one")
-	p.eventually("Ready", func(context.Context) bool { is, _, _ := ready(p.rollout()); return is })
-	p.read(map[string]int{"one": 4})
-	p.setText("two")
-	p.through(3)
-	p.read(map[string]int{"two": 4})
-}
-
 func TestTheFirstVersionReadsItsOwnContentWithoutARelease(t *testing.T) {
 	t.Parallel()
 	p := &stage{scene: newScene(t), time: newMeasurements()}

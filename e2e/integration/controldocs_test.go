@@ -145,16 +145,3 @@ func TestTheCommandsOfThePageAboutDecisionsWork(t *testing.T) {
 	}
 	s.waitRights("jane", may{"promote", "rollouts", "website"})
 }
-
-// The page says so.
-func TestKubectlDoesNotUndoAPausedDeployment(t *testing.T) {
-	t.Parallel()
-	s, _, _ := inRelease(t)
-	s.bindClusterRole("admin", "admin")
-	s.waitRights("admin", may{"promote", "rollouts", ""})
-	s.mustKubectl("admin", "", "rollout", "pause", "deployment/website")
-	out, err := s.kubectl("admin", "", "rollout", "undo", "deployment/website")
-	if err == nil || !strings.Contains(out, "paused") {
-		t.Errorf("error %v\n%s", err, out)
-	}
-}

@@ -136,23 +136,6 @@ func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 	}
 }
 
-func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
-	t.Parallel()
-	m := newMeasurements()
-	m.badCanary = true
-	s := delegated(t, m, canaryInGit, v1alpha1.Step{Weight: 50}, v1alpha1.Step{Weight: 60})
-	s.waitReason(v1alpha1.ReasonRolledBack)
-	if d := s.try().Spec.Delegation; d.Transition != v1alpha1.CanaryTransitionDeprecated || *d.Weight != 0 {
-		t.Errorf("%+v", d)
-	}
-	if a := s.traffic("", "rollout undo website"); a.status != 1 || !strings.Contains(a.errs, "releases the CanaryRelease try, and Helm knows its revisions: use `helm rollback`") {
-		t.Errorf("undo: exit status %d: %s%s", a.status, a.out, a.errs)
-	}
-	if a := s.does("rollout get website"); !strings.Contains(a.out, "canary") || !strings.Contains(a.out, "RolledBack") {
-		t.Errorf("get: %s", a.out)
-	}
-}
-
 // Without consent nothing is written; and what was written would be refused.
 func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
 	t.Parallel()

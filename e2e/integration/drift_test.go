@@ -83,11 +83,8 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		"the canary's Service loses its role":          {act: editService("website-canary", func(s *corev1.Service) { delete(s.Labels, v1alpha1.LabelRole) })},
 		"the canary's ReplicaSet loses its mark":       {act: editCanary(func(rs *appsv1.ReplicaSet) { unmark(rs) })},
 		"the canary's ReplicaSet loses its controller": {act: editCanary(func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = nil }), finish: true},
-		"the canary's Service selects every version": {act: editService("website-canary", func(s *corev1.Service) {
-			delete(s.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey)
-		})},
-		"the port of the stable Service is changed": {act: editService("website-stable", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), breaks: true},
-		"the canary's Service loses its mark":       {act: editService("website-canary", func(s *corev1.Service) { unmark(s) })},
+		"the port of the stable Service is changed":    {act: editService("website-stable", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), breaks: true},
+		"the canary's Service loses its mark":          {act: editService("website-canary", func(s *corev1.Service) { unmark(s) })},
 		"the split loses its mark": {act: func(p *stage) {
 			change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { unmark(ts) })
 		}},
@@ -95,7 +92,6 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		"the stable Service is deleted":              {act: deleteService("website-stable"), breaks: true},
 		"the canary's Service is deleted":            {act: deleteService("website-canary"), breaks: true},
 		"the canary's ReplicaSet is scaled up":       {act: editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 3 })},
-		"the root Service's selector is reset":       {act: editService("website", func(s *corev1.Service) { delete(s.Spec.Selector, traffic.LabelProxy) })},
 		"the mark of the Deployment is removed": {act: func(p *stage) {
 			change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) { delete(d.Annotations, v1alpha1.AnnotationRollout) })
 		}},
@@ -187,16 +183,6 @@ func (p *stage) restoredFor(ctx context.Context, reader client.Reader) bool {
 		got.Replicas = sets.Items[0].Status.Replicas
 	}
 	return cmp.Equal(want, got)
-}
-
-func TestACanaryWhoseReplicaSetIsDeletedEndsTheReleaseWithAReason(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	stable := p.pods()[imageV1]
-	p.release()
-	p.promise.writes = restoredWithin
-	p.delete(p.canary())
-	p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
 }
 
 func TestACanaryThatIsScaledToZeroIsScaledBackAndItsReleaseGoesOn(t *testing.T) {

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -71,66 +69,5 @@ func (p *stage) checkDrain(since int64) {
 	})
 	if after := backend.Answered.Sub(split.Received); split.Received.IsZero() || after < meshSettle {
 		p.Errorf("the canary's Service was gone %s after the split, of which the last request was %+v", after, split)
-	}
-}
-
-func TestARolloutIsRolledBackByAMesh(t *testing.T) {
-	t.Parallel()
-	p := meshed(t)
-	before := p.pods()[imageV1]
-	p.release()
-	p.time.fail(true)
-	p.checkRolledBack("WorseThanStable", before)
-}
-
-func TestAMeshAndACrashOfTheOperatorAtEachStage(t *testing.T) {
-	t.Parallel()
-	p := meshed(t)
-	p.setImage(imageV2)
-	for step := range int32(2) {
-		p.held(step)
-		p.operator.stop(t)
-		p.operator = p.startOperator(p.time)
-		p.held(step)
-		p.pass(time.Hour)
-	}
-	p.waitReady()
-	p.checkPods(imageV2, 4)
-	p.checkGivenBack()
-}
-
-func TestTheSelectorOfAPinnedServiceIsPutBack(t *testing.T) {
-	t.Parallel()
-	p := meshed(t)
-	p.promise.writes = restoredWithin // until the change of another actor is undone
-	p.release()
-	change(p.scene, "website", &corev1.Service{}, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "website"} })
-	p.eventually("the Service is narrowed again", func(ctx context.Context) bool {
-		root := &corev1.Service{}
-		return p.reader.Get(ctx, p.key("website"), root) == nil && len(traffic.PinOf(root).Keys) == 1
-	})
-}
-
-// A split that a person leaves to a mesh is not touched at all.
-func TestASplitOfAPersonIsLeftToTheMesh(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	split := trafficSplit(90, 10)
-	split.Name = "by-hand"
-	split.Spec.Service = "other"
-	splitv1.SetRouting(split, splitv1.Routing{Router: "smi"})
-	p.create(split)
-	other := trafficSplit(90, 10)
-	other.Name, other.Spec.Service = "served", "another"
-	p.create(other) // the controller has seen the first one when it has seen this one
-	p.eventually("the other split has a status", func(ctx context.Context) bool {
-		return admin.Get(ctx, p.key("served"), other) == nil && len(other.Status.Conditions) > 0
-	})
-	live := &splitv1.TrafficSplit{}
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(split), live); err != nil {
-		t.Fatal(err)
-	}
-	if len(live.Finalizers) > 0 || len(live.Status.Conditions) > 0 || live.ResourceVersion != split.ResourceVersion {
-		t.Errorf("the split was written: %s", dump(live))
 	}
 }

@@ -93,16 +93,3 @@ func TestANamespaceThatDeniesByDefault(t *testing.T) {
 	p.delete(p.rolloutNamed("website"))
 	has("no policy is left")
 }
-
-// TestProxiesAreReadByTheOperatorAloneWhereNoPolicyIs has a release in a namespace without policies: the
-// API server takes the one that closes the port of counters and no other, and it goes with the proxies.
-func TestProxiesAreReadByTheOperatorAloneWhereNoPolicyIs(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	p.release()
-	if got, want := p.ofProxies(t.Context()), []string{traffic.LabelProxy + "=website Ingress"}; !slices.Equal(got, want) {
-		t.Errorf("the policies of the proxies are %q, want %q", got, want)
-	}
-	p.delete(p.rolloutNamed("website"))
-	p.eventually("no policy is left", func(ctx context.Context) bool { return len(p.ofProxies(ctx)) == 0 })
-}

@@ -146,12 +146,10 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 
 // measurements makes up traffic, and the time in which it flows: whenever the
 // planner looks at a weight that is in effect, half a minute of it has passed.
-// badCanary makes the canary fail one request in ten, and the proxies refuse so many beside the
-// thousand of a window.
+// badCanary makes the canary fail one request in ten.
 type measurements struct {
 	changed   chan event.TypedGenericEvent[types.NamespacedName]
 	badCanary bool
-	refused   int64
 
 	mu      sync.Mutex
 	looks   int
@@ -220,7 +218,7 @@ func (m *measurements) Windows(split types.NamespacedName, after time.Time) ([]a
 		out = append(out, analysis.Window{
 			Start: end.Add(-5 * time.Second), End: end, Weight: w.Percent,
 			Canary: canary, Stable: answered(10 * int64(100-w.Percent)),
-			Proxies: analysis.Variant{Requests: 1000 + m.refused, Failures: m.refused},
+			Proxies: analysis.Variant{Requests: 1000},
 		})
 	}
 	return out, analysis.Health{}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,23 +103,6 @@ func TestABadCanaryIsRolledBackAndTheDeploymentIsHeldUntilItsTemplateChanges(t *
 	s.checkOwners(1)
 }
 
-func TestACanaryWhosePodsNeverGetReadyIsRolledBackAfterTheDeadline(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	ro := newRollout()
-	ro.Spec.ProgressDeadline = "8s"
-	s.create(deployment("website", 2), service("website"), ro)
-	s.serveProxies()
-	s.startOperator(newMeasurements())
-	s.waitReady()
-	s.patchTemplate(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = imageV2; unready(t) })
-	s.waitReason(v1alpha1.ReasonRolledBack)
-	if d := s.rollout().Status.Decision; d == nil || d.Reason != v1alpha1.ReasonProgressDeadlineExceeded {
-		t.Errorf("decision %+v", d)
-	}
-	s.checkGivenBack()
-}
-
 func TestAnEarlierTemplateIsReleasedAgainWithoutASecondRoll(t *testing.T) {
 	t.Parallel()
 	s := website(t, newMeasurements())
@@ -166,18 +148,8 @@ func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.
 
 // GitOps tools prune in the foreground: the garbage collector then removes what
 // the Rollout owns before its finalizer is done.
-func TestDeletingTheRolloutInTheMiddleOfACanaryGivesEverythingBack(t *testing.T) {
+func TestDeletingTheRolloutInTheForegroundInTheMiddleOfACanaryGivesEverythingBack(t *testing.T) {
 	t.Parallel()
-	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
-		t.Run(string(how), func(t *testing.T) {
-			t.Parallel()
-			deleteInTheMiddle(t, how)
-		})
-	}
-}
-
-func deleteInTheMiddle(t *testing.T, how metav1.DeletionPropagation) {
-	t.Helper()
 	s := newScene(t)
 	s.create(deployment("website", 4), service("website"), newRollout(v1alpha1.Step{Weight: 20, Hold: "1h"}))
 	s.serveProxies()
@@ -186,7 +158,7 @@ func deleteInTheMiddle(t *testing.T, how metav1.DeletionPropagation) {
 	before := s.pods()
 	s.setImage(imageV2)
 	s.waitReason(v1alpha1.ReasonHolding)
-	if err := admin.Delete(t.Context(), s.rollout(), client.PropagationPolicy(how)); err != nil {
+	if err := admin.Delete(t.Context(), s.rollout(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the Rollout is gone", func(ctx context.Context) bool {

@@ -15,7 +15,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -300,72 +299,34 @@ func http1(name string, port int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: port, AppProtocol: new("http")}
 }
 
-func TestPortsOfTheSpecificationsExampleThatFit(t *testing.T) {
+func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	green := http1("grpc", 8080)
-	green.TargetPort = intstr.FromInt32(8081)
-	s.create(
-		birdService("birds", "", http1("grpc", 8080), http1("rest", 9090)),
-		birdService("blue-birds", "blue", http1("grpc", 8080), http1("rest", 9090)),
-		birdService("green-birds", "green", green, http1("rest", 9090)),
-	)
+	s.create(birdService("birds", "", http1("grpc", 8080)), birdService("blue-birds", "blue", http1("grpc", 1024)), birdService("green-birds", "green", http1("grpc", 8080)))
 	s.startOperator(newMeasurements())
 	ts := split("birds", "birds", splitv1.Backend{Service: "blue-birds", Weight: 1}, splitv1.Backend{Service: "green-birds", Weight: 1})
 	s.create(ts)
-	s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
-	// "Traffic destined for birds:8080 will select between 8080 on either." The target
-	// port is each Service's own: proxies call the Services.
-	want := nextWant(t, s.proxyFeed(ts, "a-proxy"))
-	for i, number := range []int32{8080, 9090} {
-		port := want.Split.Ports[i]
-		if port.Number != number || share(port, "blue-birds") != .5 || share(port, "green-birds") != .5 {
-			t.Errorf("port %d: %+v", number, port)
+	// "Implementations are recommended to issue an event that notifies users traffic
+	// will not be split for blue-birds and visible with kubectl describe."
+	s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionFalse, splitv1.ReasonPortMismatch, `Service "blue-birds" has no port 8080 (grpc) of Service "birds"`)
+	s.eventually("an event names blue-birds", func(ctx context.Context) bool {
+		list := &eventsv1.EventList{}
+		if err := admin.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+			t.Fatal(err)
 		}
-		for _, d := range port.Destinations {
-			if backend := s.get(t.Context(), d.Service, &corev1.Service{}).(*corev1.Service); d.Port != number || d.Address != backend.Spec.ClusterIP {
-				t.Errorf("%+v is not port %d of Service %s", d, number, backend.Name)
-			}
-		}
-	}
-}
-
-func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
-	t.Parallel()
-	for name, blue := range map[string]corev1.ServicePort{
-		"another number":    http1("grpc", 1024),
-		"another transport": {Name: "grpc", Port: 8080, Protocol: corev1.ProtocolUDP},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			s.create(birdService("birds", "", http1("grpc", 8080)), birdService("blue-birds", "blue", blue), birdService("green-birds", "green", http1("grpc", 8080)))
-			s.startOperator(newMeasurements())
-			ts := split("birds", "birds", splitv1.Backend{Service: "blue-birds", Weight: 1}, splitv1.Backend{Service: "green-birds", Weight: 1})
-			s.create(ts)
-			// "Implementations are recommended to issue an event that notifies users traffic
-			// will not be split for blue-birds and visible with kubectl describe."
-			s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionFalse, splitv1.ReasonPortMismatch, `Service "blue-birds" has no port 8080 (grpc) of Service "birds"`)
-			s.eventually("an event names blue-birds", func(ctx context.Context) bool {
-				list := &eventsv1.EventList{}
-				if err := admin.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
-					t.Fatal(err)
-				}
-				return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
-					return e.Regarding.Kind == "TrafficSplit" && e.Regarding.Name == "birds" && e.Reason == splitv1.ReasonPortMismatch &&
-						e.Type == corev1.EventTypeWarning && strings.Contains(e.Note, `"blue-birds"`)
-				})
-			})
-			// "Traffic destined for birds:8080 will only ever be forwarded to port 8080 on
-			// green-birds."
-			if port := nextWant(t, s.proxyFeed(ts, "a-proxy")).Split.Ports[0]; share(port, "green-birds") != 1 || len(port.Destinations) != 1 {
-				t.Errorf("port 8080: %+v", port)
-			}
-			// It is mended while the split exists.
-			change(s, "blue-birds", &corev1.Service{}, func(o *corev1.Service) { o.Spec.Ports = []corev1.ServicePort{http1("grpc", 8080)} })
-			s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Regarding.Kind == "TrafficSplit" && e.Regarding.Name == "birds" && e.Reason == splitv1.ReasonPortMismatch &&
+				e.Type == corev1.EventTypeWarning && strings.Contains(e.Note, `"blue-birds"`)
 		})
+	})
+	// "Traffic destined for birds:8080 will only ever be forwarded to port 8080 on
+	// green-birds."
+	if port := nextWant(t, s.proxyFeed(ts, "a-proxy")).Split.Ports[0]; share(port, "green-birds") != 1 || len(port.Destinations) != 1 {
+		t.Errorf("port 8080: %+v", port)
 	}
+	// It is mended while the split exists.
+	change(s, "blue-birds", &corev1.Service{}, func(o *corev1.Service) { o.Spec.Ports = []corev1.ServicePort{http1("grpc", 8080)} })
+	s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
 }
 
 // apps are Services of single versions and their root Services, and an operator.
@@ -416,16 +377,6 @@ func TestOfTwoSplitsForOneServiceTheOlderStaysAndTheOtherComesAfterIt(t *testing
 	s.gone(split("z-first", "shop"))
 	s.effective("a-second", map[string]int32{"shop-v1": 5})
 	s.hasEndpoints("shop", map[string]int{"serin-proxy-a-second": 2})
-}
-
-// "TrafficSplits cannot be self-referential", which the schema says of names; a fully
-// qualified one leads to the same Service.
-func TestASplitToItsOwnRootServiceIsRefused(t *testing.T) {
-	t.Parallel()
-	s := apps(t, "shop")
-	s.create(split("shop", "shop."+s.namespace+".svc.cluster.local", splitv1.Backend{Service: "shop-v1", Weight: 1}, splitv1.Backend{Service: "shop", Weight: 9}))
-	s.says("shop", splitv1.ConditionAccepted, metav1.ConditionFalse, splitv1.ReasonInvalid, `"shop" is the split's own root Service`)
-	s.hasEndpoints("shop", map[string]int{"shop-v1": 2})
 }
 
 // "TrafficSplits are not hierarchical": a split does not know of the next one. What

@@ -15,7 +15,6 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
 )
 
@@ -140,53 +139,6 @@ func TestTheStatusOfASplitFollowsTheHintsOfTheCluster(t *testing.T) {
 	change(s, "birds-green", &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) })
 	s.says("birds", programmed, metav1.ConditionFalse, splitv1.ReasonHintsMissing, `Service "birds-green"`, "is in no zone that is known")
 	s.says("birds", splitv1.ConditionProgrammed, metav1.ConditionTrue, splitv1.ReasonProgrammed)
-}
-
-func TestACanaryInFewerZonesThanStableIsReported(t *testing.T) {
-	t.Parallel()
-	s := birdsIn(t, []string{"zone-a", "zone-b", "zone-c"}, []string{"zone-b"})
-	s.says("birds", splitv1.ConditionTrafficDistributionProgrammed, metav1.ConditionFalse, splitv1.ReasonZonesDiffer,
-		`Service "birds-green" has no ready endpoint in zone-a, zone-c`, "at least 3 pods")
-	s.node(s.namespace+"-green", "zone-a")
-	s.node(s.namespace+"-green", "zone-c")
-	change(s, "birds-green", &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) })
-	s.says("birds", splitv1.ConditionTrafficDistributionProgrammed, metav1.ConditionTrue, splitv1.ReasonProgrammed)
-}
-
-func TestTheServicesOfAReleaseHaveTheTrafficDistributionOfTheRolloutElseOfTheRootService(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		rollout, root, want string
-	}{
-		"the root Service's is copied": {root: corev1.ServiceTrafficDistributionPreferSameZone, want: corev1.ServiceTrafficDistributionPreferSameZone},
-		"the Rollout's goes before it": {
-			rollout: corev1.ServiceTrafficDistributionPreferSameNode, root: corev1.ServiceTrafficDistributionPreferSameZone,
-			want: corev1.ServiceTrafficDistributionPreferSameNode,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := begin(t, func(c0 *cast) {
-				c0.service.Spec.TrafficDistribution = &c.root
-				if c.rollout != "" {
-					c0.rollout.Spec.TrafficDistribution = new(v1alpha1.TrafficDistribution(c.rollout))
-				}
-			})
-			p.release()
-			for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
-				s := p.get(t.Context(), workload.BackendName("website", role), &corev1.Service{}).(*corev1.Service)
-				if d := s.Spec.TrafficDistribution; d == nil || *d != c.want {
-					t.Errorf("Service %s has %v, want %s", s.Name, d, c.want)
-				}
-			}
-			// Somebody else changes it in the middle of the release.
-			editService("website-canary", func(s *corev1.Service) { s.Spec.TrafficDistribution = nil })(p)
-			p.eventually("it is restored", func(ctx context.Context) bool {
-				s := p.get(ctx, "website-canary", &corev1.Service{}).(*corev1.Service)
-				return s.Spec.TrafficDistribution != nil && *s.Spec.TrafficDistribution == c.want
-			})
-		})
-	}
 }
 
 func TestATrafficDistributionThatTheAPIServerRefusesIsSaidByTheRollout(t *testing.T) {

@@ -121,7 +121,7 @@ func TestDistribute(t *testing.T) {
 		"the canary is in fewer zones": {
 			edit:     func(s []plan.Placed) { s[canary].Endpoints = places("b") },
 			accepted: "True Accepted", programmed: "False ZonesDiffer",
-			message: `Service "web-canary" has no ready endpoint in a, c, where another backend has some`,
+			message: `Service "web-canary" has no ready endpoint in a, c, where another backend has some, so its requests leave the zone there and it can't be compared fairly; give it at least 3 pods`,
 		},
 		"stable is in fewer zones": {
 			edit:     func(s []plan.Placed) { s[stable].Endpoints = places("a", "b") },

@@ -130,6 +130,9 @@ func TestButtonsArePossibleWhereTheRightAndTheStateAllowThem(t *testing.T) {
 			ro.Spec.Control = &v1alpha1.Control{Revision: "canary2", Action: v1alpha1.ControlAbort}
 		}), everything, "Promote Skip PromoteFull Abort Pause Undo", nil},
 		{"two Services", website(v1alpha1.ReasonHolding, func(ro *v1alpha1.Rollout) { ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{} }), everything, "Promote Skip PromoteFull Abort Pause", map[string]string{"Undo": "put them back yourself"}},
+		{"a CanaryRelease", website(v1alpha1.ReasonHolding, func(ro *v1alpha1.Rollout) {
+			ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{Kind: v1alpha1.KindCanaryRelease, Name: "try"}
+		}), everything, "Promote Skip PromoteFull Abort Pause", map[string]string{"Undo": "releases the CanaryRelease try, and Helm knows its revisions: use `helm rollback`"}},
 		{"an editor", release, without(func(r *view.Rights) { r.Promote = false }), "Pause Undo", map[string]string{"Abort": `The user jane may not promote the Rollout website in the namespace shop: ask for a role with the verbs "promote" and "patch"`}},
 		{"a promoter may only decide", release, without(func(r *view.Rights) { r.Update, r.PatchDeployment = false, false }), "Promote Skip PromoteFull Abort", map[string]string{"Pause": "may not update", "Undo": `"deployments.apps"`}},
 		{"a viewer", release, view.Rights{}, "", map[string]string{"Promote": "You may not promote", "Undo": "Undo changes the Deployment website"}},

@@ -5,9 +5,7 @@ package controlplane_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"testing"
 	"time"
@@ -47,16 +45,14 @@ func newClient(t *testing.T) (kubernetes.Interface, string) {
 	return client, namespace.Name
 }
 
-func makeDeployment(name string, replicas int32, extra map[string]string) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	template := map[string]string{"app": name}
-	maps.Copy(template, extra)
+func makeDeployment(replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: template},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.invalid/app:1"}}},
 			},
 		},
@@ -72,7 +68,7 @@ func eventually(t *testing.T, what string, probe func(context.Context) (bool, er
 
 func TestADeploymentBecomesAvailableAndItsPodsHaveDistinctAddresses(t *testing.T) {
 	client, namespace := newClient(t)
-	if _, err := client.AppsV1().Deployments(namespace).Create(t.Context(), makeDeployment("web", 3, nil), metav1.CreateOptions{}); err != nil {
+	if _, err := client.AppsV1().Deployments(namespace).Create(t.Context(), makeDeployment(3), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "Deployment available", func(ctx context.Context) (bool, error) {
@@ -94,7 +90,7 @@ func TestADeploymentBecomesAvailableAndItsPodsHaveDistinctAddresses(t *testing.T
 
 func TestADeletedPodGoesAndIsReplaced(t *testing.T) {
 	client, namespace := newClient(t)
-	if _, err := client.AppsV1().Deployments(namespace).Create(t.Context(), makeDeployment("web", 1, nil), metav1.CreateOptions{}); err != nil {
+	if _, err := client.AppsV1().Deployments(namespace).Create(t.Context(), makeDeployment(1), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	readyPod := func(ctx context.Context) (*corev1.Pod, error) {
@@ -116,26 +112,6 @@ func TestADeletedPodGoesAndIsReplaced(t *testing.T) {
 	eventually(t, "second pod", func(ctx context.Context) (bool, error) {
 		second, err := readyPod(ctx)
 		return second != nil && second.UID != first.UID, err
-	})
-}
-
-func TestAPodWithTheUnreadyLabelRunsButIsNotReady(t *testing.T) {
-	client, namespace := newClient(t)
-	deployment := makeDeployment("bad", 1, map[string]string{fakenode.UnreadyLabel: "true"})
-	if _, err := client.AppsV1().Deployments(namespace).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "pod running, not ready", func(ctx context.Context) (bool, error) {
-		pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil || len(pods.Items) != 1 || pods.Items[0].Status.Phase != corev1.PodRunning {
-			return false, err
-		}
-		for _, condition := range pods.Items[0].Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				return false, errors.New("the pod is ready")
-			}
-		}
-		return true, nil
 	})
 }
 

@@ -24,7 +24,6 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/workload"
-	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -280,9 +279,6 @@ func leftovers(ctx context.Context, reader client.Reader, namespace string) (lef
 	}
 	return left
 }
-
-// unready makes pods that never become ready.
-func unready(t *corev1.PodTemplateSpec) { t.Labels[fakenode.UnreadyLabel] = "true" }
 
 func dump(o any) string {
 	text, err := json.MarshalIndent(o, "", "  ")

@@ -285,24 +285,24 @@ func TestTheABTestOfTheSpecification(t *testing.T) {
 	s.hasEndpoints("website", map[string]int{"website-v1": 2, "website-v2": 2})
 }
 
-// birdService is one of the example's; the ports of a version may lead elsewhere.
-func birdService(name, color string, ports ...corev1.ServicePort) *corev1.Service {
+// birdService is one of the example's.
+func birdService(name, color string, port int32) *corev1.Service {
 	s := service(name)
-	s.Spec.Ports, s.Spec.Selector = ports, map[string]string{"app": "birds"}
+	s.Spec.Ports, s.Spec.Selector = grpcAt(port), map[string]string{"app": "birds"}
 	if color != "" {
 		s.Spec.Selector["color"] = color
 	}
 	return s
 }
 
-func http1(name string, port int32) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Port: port, AppProtocol: new("http")}
+func grpcAt(port int32) []corev1.ServicePort {
+	return []corev1.ServicePort{{Name: "grpc", Port: port, AppProtocol: new("http")}}
 }
 
 func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.create(birdService("birds", "", http1("grpc", 8080)), birdService("blue-birds", "blue", http1("grpc", 1024)), birdService("green-birds", "green", http1("grpc", 8080)))
+	s.create(birdService("birds", "", 8080), birdService("blue-birds", "blue", 1024), birdService("green-birds", "green", 8080))
 	s.startOperator(newMeasurements())
 	ts := split("birds", "birds", splitv1.Backend{Service: "blue-birds", Weight: 1}, splitv1.Backend{Service: "green-birds", Weight: 1})
 	s.create(ts)
@@ -325,7 +325,7 @@ func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
 		t.Errorf("port 8080: %+v", port)
 	}
 	// It is mended while the split exists.
-	change(s, "blue-birds", &corev1.Service{}, func(o *corev1.Service) { o.Spec.Ports = []corev1.ServicePort{http1("grpc", 8080)} })
+	change(s, "blue-birds", &corev1.Service{}, func(o *corev1.Service) { o.Spec.Ports = grpcAt(8080) })
 	s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
 }
 

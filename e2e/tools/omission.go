@@ -79,5 +79,5 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, content, 0o600)
+	return os.WriteFile(to, content, 0o600) //nolint:gosec // a path of the builder's own
 }

@@ -29,14 +29,14 @@ func run(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the folder that the user names
 		return err
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // nothing is lost
 	for name, content := range site {
 		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return err

@@ -9,10 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UnreadyLabel on a pod, with the value "true", keeps it from becoming ready, and takes
-// its readiness away when it is added later.
-const UnreadyLabel = "serin.dev/test-unready"
-
 // FlappingLabel on a pod, with a duration such as "400ms" as its value, makes its
 // containers crash for ever: they are ready for that long, then end, and are ready
 // again after as long.
@@ -27,7 +23,7 @@ func computeStatus(pod *corev1.Pod, address string, readyDelay time.Duration, no
 	}
 	age := now.Sub(started.Time)
 	wait := max(0, readyDelay-age)
-	ready, restarts := wait == 0 && pod.Labels[UnreadyLabel] != "true", int32(0)
+	ready, restarts := wait == 0, int32(0)
 	if period, err := time.ParseDuration(pod.Labels[FlappingLabel]); ready && err == nil && period > 0 {
 		ready, restarts, wait = flap(age-readyDelay, period)
 	}

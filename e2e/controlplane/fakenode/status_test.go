@@ -33,7 +33,6 @@ func findReady(t *testing.T, status corev1.PodStatus) corev1.PodCondition {
 func TestComputeStatus(t *testing.T) {
 	for _, test := range []struct {
 		name      string
-		labels    map[string]string
 		delay     time.Duration
 		age       time.Duration
 		wantReady corev1.ConditionStatus
@@ -42,11 +41,9 @@ func TestComputeStatus(t *testing.T) {
 		{name: "without a delay a pod is ready at once", wantReady: corev1.ConditionTrue},
 		{name: "before its delay has passed a pod is not ready", delay: 3 * time.Second, age: time.Second, wantReady: corev1.ConditionFalse, wantWait: 2 * time.Second},
 		{name: "when its delay has passed a pod is ready", delay: 3 * time.Second, age: 3 * time.Second, wantReady: corev1.ConditionTrue},
-		{name: "the label keeps a pod from becoming ready", labels: map[string]string{UnreadyLabel: "true"}, age: time.Hour, wantReady: corev1.ConditionFalse},
-		{name: "the label with another value does nothing", labels: map[string]string{UnreadyLabel: "false"}, wantReady: corev1.ConditionTrue},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			pod := makePod(test.labels)
+			pod := makePod(nil)
 			first, _ := computeStatus(pod, "10.250.0.2", test.delay, start)
 			pod.Status = first
 			status, wait := computeStatus(pod, "10.250.0.2", test.delay, start.Add(test.age))
@@ -72,7 +69,7 @@ func TestReadinessThatIsTakenAwayChangesTheTimeOfTheCondition(t *testing.T) {
 	if got := findReady(t, same).LastTransitionTime.Time; !got.Equal(start) {
 		t.Errorf("the condition did not change but its time went from %s to %s", start, got)
 	}
-	pod.Labels = map[string]string{UnreadyLabel: "true"}
+	pod.Labels = map[string]string{FlappingLabel: "1m"}
 	changed, _ := computeStatus(pod, "10.250.0.2", 0, later)
 	if got := findReady(t, changed).LastTransitionTime.Time; !got.Equal(later) {
 		t.Errorf("the condition changed at %s but its time is %s", later, got)

@@ -3,6 +3,7 @@
 package testenv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,18 +17,19 @@ var given sync.Map
 // FreePort is free for TCP and UDP, at each IPv4 address. It is none of those that Linux gives
 // to clients, since one of them could have it by the time that it is listened on, and not the
 // proxy's own, 15020.
-func FreePort() (int32, error) {
+func FreePort(ctx context.Context) (int32, error) {
+	var listen net.ListenConfig
 	for range 100 {
 		port := 16000 + rand.Int32N(14000) //nolint:gosec // no secret
 		if _, before := given.LoadOrStore(port, true); before {
 			continue
 		}
 		address := fmt.Sprintf("0.0.0.0:%d", port)
-		stream, err := net.Listen("tcp", address)
+		stream, err := listen.Listen(ctx, "tcp", address)
 		if err != nil {
 			continue
 		}
-		datagrams, err := net.ListenPacket("udp", address)
+		datagrams, err := listen.ListenPacket(ctx, "udp", address)
 		if closeErr := stream.Close(); closeErr != nil {
 			return 0, closeErr
 		}

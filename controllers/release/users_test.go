@@ -458,7 +458,7 @@ func TestTheHistoryTellsHowEachReleaseEnded(t *testing.T) {
 			w.untilReason(v1alpha1.ReasonWaitingForApproval)
 			w.control(v1alpha1.ControlPromoteFull, "sv2")
 			w.ready()
-		}, "Promoted by Retry PromoteFull, RolledBack by Abort"},
+		}, "Promoted by [Retry PromoteFull], RolledBack by [Abort]"},
 		"a newer version comes in the middle": {func(w *world) {
 			w.ready()
 			w.setTemplate("v2")
@@ -466,28 +466,25 @@ func TestTheHistoryTellsHowEachReleaseEnded(t *testing.T) {
 			w.setTemplate("v3")
 			w.run(2)
 			w.ready()
-		}, "Promoted, Superseded"},
+		}, "Promoted by [], Superseded by []"},
 		"traffic moves between two Services": {func(w *world) {
 			w.twoServices()
 			w.behindCanary("v2", 2)
 			w.untilWeight(100)
 			w.untilReason(v1alpha1.ReasonStable)
-		}, "Promoted"},
+		}, "Promoted by []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			test.tell(w)
 			var got []string
 			for _, h := range w.known().History {
-				ended := h.Outcome
-				for i, did := range h.Interventions {
-					if i == 0 {
-						ended += " by"
-					}
-					ended += " " + string(did.Action)
+				var did []string
+				for _, i := range h.Interventions {
+					did = append(did, string(i.Action))
 				}
-				if ended != v1alpha1.OutcomeDeployed {
-					got = append(got, ended)
+				if h.Outcome != v1alpha1.OutcomeDeployed {
+					got = append(got, h.Outcome+" by ["+strings.Join(did, " ")+"]")
 				}
 			}
 			if got := strings.Join(got, ", "); got != test.want {

@@ -85,7 +85,7 @@ type patchedObject struct {
 // no longer, or the split is.
 func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (patched []patchedObject, made []traffic.Object, again time.Duration, err error) {
 	gone := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
-	target, now, youngest := traffic.Target{Split: gone}, r.Options.Clock.Now(), time.Time{}
+	target, now := traffic.Target{Split: gone}, r.Options.Clock.Now()
 	for _, router := range r.Options.Routers {
 		state, err := r.lookAt(ctx, router, target)
 		if err != nil {
@@ -101,17 +101,24 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 			case o.Shared && (o.InUse || r.isDeleted(split.Namespace, o)): // what goes last of those that use it brings the next look
 			case isMade(o):
 				made = append(made, o)
-				if o.Created.After(youngest) {
-					youngest = o.Created
-				}
 			}
 		}
 	}
-	if left := min(lateSplit-now.Sub(youngest), lateSplit); left > 0 {
+	if left := min(lateSplit-now.Sub(lastCreated(made)), lateSplit); left > 0 {
 		made, again = nil, left
 	}
 	draining, err := r.draining(ctx, gone)
 	return patched, append(made, draining...), again, err
+}
+
+// lastCreated is when the youngest of some objects was created; the zero time for none.
+func lastCreated(objects []traffic.Object) (last time.Time) {
+	for _, o := range objects {
+		if o.Created.After(last) {
+			last = o.Created
+		}
+	}
+	return last
 }
 
 // outlastsProxies reports whether proxies that stop still need an object.

@@ -131,7 +131,7 @@ func installWebhooks(ctx context.Context) error {
 // endpoint of their Service. Objects of theirs have the name of the Service.
 func newWebhookManager(ctx context.Context, cfg *rest.Config, address net.IP, service types.NamespacedName) (ctrl.Manager, *discoveryv1.EndpointSlice, error) {
 	cfg.UserAgent = operatorAgent + "webhooks"
-	port, err := testenv.FreePort()
+	port, err := testenv.FreePort(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

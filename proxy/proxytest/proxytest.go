@@ -34,7 +34,7 @@ func MemoryDir(tb testing.TB) string {
 // FreePort is one of testenv.FreePort.
 func FreePort(t *testing.T) int32 {
 	t.Helper()
-	port, err := testenv.FreePort()
+	port, err := testenv.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

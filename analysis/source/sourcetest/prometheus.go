@@ -41,7 +41,7 @@ func start(tb testing.TB, host, config string, flags ...string) (address string)
 	if err != nil {
 		testenv.Missing(tb, "there is no prometheus", remedy)
 	}
-	port, err := testenv.FreePort()
+	port, err := testenv.FreePort(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -177,11 +177,18 @@ func (t *tab) allow(origin string) {
 	t.allowed = append(t.allowed, origin)
 }
 
+// do does something in the page. A browser gives up the connections that it is making when the
+// network of the machine changes, as it does while other tests start clusters: a user's loads the
+// page again by itself, and one that is driven does not.
 func (t *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, time.Minute)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
+	err := chromedp.Do(ctx, actions...)
+	for err != nil && strings.Contains(err.Error(), "net::ERR_NETWORK_CHANGED") {
+		err = chromedp.Do(ctx, actions...)
+	}
+	if err != nil {
 		t.Fatalf("in the browser: %v\nthe page:\n%s", err, t.text())
 	}
 }

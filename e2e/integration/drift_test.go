@@ -83,8 +83,11 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		"the canary's Service loses its role":          {act: editService("website-canary", func(s *corev1.Service) { delete(s.Labels, v1alpha1.LabelRole) })},
 		"the canary's ReplicaSet loses its mark":       {act: editCanary(func(rs *appsv1.ReplicaSet) { unmark(rs) })},
 		"the canary's ReplicaSet loses its controller": {act: editCanary(func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = nil }), finish: true},
-		"the port of the stable Service is changed":    {act: editService("website-stable", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), breaks: true},
-		"the canary's Service loses its mark":          {act: editService("website-canary", func(s *corev1.Service) { unmark(s) })},
+		"the canary's Service selects every version": {act: editService("website-canary", func(s *corev1.Service) {
+			delete(s.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey)
+		})},
+		"the port of the stable Service is changed": {act: editService("website-stable", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), breaks: true},
+		"the canary's Service loses its mark":       {act: editService("website-canary", func(s *corev1.Service) { unmark(s) })},
 		"the split loses its mark": {act: func(p *stage) {
 			change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { unmark(ts) })
 		}},
@@ -92,6 +95,7 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		"the stable Service is deleted":              {act: deleteService("website-stable"), breaks: true},
 		"the canary's Service is deleted":            {act: deleteService("website-canary"), breaks: true},
 		"the canary's ReplicaSet is scaled up":       {act: editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 3 })},
+		"the root Service's selector is reset":       {act: editService("website", func(s *corev1.Service) { delete(s.Spec.Selector, traffic.LabelProxy) })},
 		"the mark of the Deployment is removed": {act: func(p *stage) {
 			change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) { delete(d.Annotations, v1alpha1.AnnotationRollout) })
 		}},

@@ -62,7 +62,7 @@ var notPlayed = map[string]string{
 	"how-to/helm-canaries.md":              "it repeats the tutorial, which TestTheTutorialAboutHelmCanariesCanBeFollowed plays",
 	"how-to/migrate-from-argo-rollouts.md": "TestTheSwitchFromOtherToolsAndBackKeepsEndpoints plays it",
 	"how-to/migrate-from-flagger.md":       "TestTheSwitchFromOtherToolsAndBackKeepsEndpoints plays it",
-	"how-to/session-affinity.md":           "cookies of a real proxy: TestAClientOfOneSessionIsDrawnAnewInTheNext and TestEachReleaseHasCookiesOfItsOwn play it",
+	"how-to/session-affinity.md":           "cookies of a real proxy: TestAClientOfOneSessionIsDrawnAnewInTheNext and TestEachReleaseHasCookiesOfItsOwn show it",
 	"how-to/other-tools.md":                "Flagger and Argo Rollouts: TestFlaggerReleasesByTrafficSplitsOfOlderVersions plays what they write",
 	"how-to/network-policies.md":           "policies that isolate: TestANamespaceThatDeniesByDefault plays them",
 	"how-to/shared-metrics.md":             "a Prometheus: TestTheSharedProviderOfThePageIsAdmitted checks its objects",

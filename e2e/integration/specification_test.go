@@ -324,7 +324,7 @@ func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
 	if port := nextWant(t, s.proxyFeed(ts, "a-proxy")).Split.Ports[0]; share(port, "green-birds") != 1 || len(port.Destinations) != 1 {
 		t.Errorf("port 8080: %+v", port)
 	}
-	// It is mended while the split exists.
+	// The port is corrected while the split exists.
 	change(s, "blue-birds", &corev1.Service{}, func(o *corev1.Service) { o.Spec.Ports = grpcAt(8080) })
 	s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
 }

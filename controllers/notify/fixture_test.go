@@ -29,7 +29,7 @@ var (
 )
 
 // waitLimit is how long a test waits for what must happen.
-const waitLimit = 20 * time.Second
+const waitLimit = time.Minute
 
 // fixture is a Sender at work.
 type fixture struct {
@@ -69,6 +69,20 @@ func (s *fixture) await(what string, step time.Duration, holds func() bool) {
 		case <-time.After(2 * time.Millisecond):
 		}
 		s.clock.Step(step)
+	}
+}
+
+// change lets time pass in steps until a Rollout is notified of.
+func (s *fixture) change(step time.Duration) types.NamespacedName {
+	s.t.Helper()
+	for deadline := time.After(waitLimit); ; s.clock.Step(step) {
+		select {
+		case c := <-s.Changed():
+			return c.Object
+		case <-time.After(2 * time.Millisecond):
+		case <-deadline:
+			s.t.Fatalf("no change is told; %+v", s.Results(website))
+		}
 	}
 }
 

@@ -39,9 +39,8 @@ import (
 // installation is Serin on a cluster with a gateway: one for all scenarios of a run.
 type installation struct {
 	checkout tools.Checkout
-	// options name the cluster, which the tests started or found.
+	// options name the cluster.
 	options cluster.Options
-	started bool
 	cluster *cluster.Cluster
 	config  *rest.Config
 	api     client.Client
@@ -58,7 +57,7 @@ type installation struct {
 }
 
 // install makes the installation when the first scenario needs it.
-var install = sync.OnceValues(func() (*installation, error) { return newInstallation(context.Background()) })
+var install = sync.OnceValues(func() (*installation, error) { return newInstallation(life) })
 
 // wanted tells that a scenario has asked for the installation.
 var wanted atomic.Bool
@@ -87,16 +86,11 @@ func newInstallation(ctx context.Context) (*installation, error) {
 		return nil, err
 	}
 	options.Out = os.Stderr
-	kubeconfig, err := cluster.KubeconfigPath(options)
-	if err != nil {
-		return nil, err
-	}
-	_, absent := os.Stat(kubeconfig)
 	c, err := cluster.Up(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	i := &installation{checkout: checkout, options: options, started: c.Local && absent != nil, cluster: c, gateway: gateway.Gateway{Cluster: c, Checkout: checkout, Out: os.Stderr}}
+	i := &installation{checkout: checkout, options: options, cluster: c, gateway: gateway.Gateway{Cluster: c, Checkout: checkout, Out: os.Stderr}}
 	if err := i.connect(); err != nil {
 		return nil, err
 	}
@@ -192,18 +186,24 @@ func (i *installation) connect() error {
 	return errors.Join(err1, err2, err3)
 }
 
-// uninstall removes what the tests installed, and the cluster if they started it.
-func uninstall(ctx context.Context) error {
+// uninstall removes what the tests installed, and their local cluster, even one that an
+// interrupted run has left or whose start failed.
+var uninstall = sync.OnceValue(func() error {
 	if !wanted.Load() || *keep {
 		return nil
 	}
-	i, err := install()
-	if err != nil {
-		return nil //nolint:nilerr // each scenario has said so
+	ctx := context.Background()
+	var errs []error
+	// Each scenario has said so where there is none. An interrupted run removes the local cluster as it is.
+	if i, err := install(); err == nil && (life.Err() == nil || !i.cluster.Local) {
+		errs = append(errs, i.stage.Clean(ctx), i.gateway.Remove(ctx))
 	}
-	err = errors.Join(i.stage.Clean(ctx), i.gateway.Remove(ctx))
-	if i.started {
-		return errors.Join(err, cluster.Down(ctx, i.options))
+	options, err := cluster.TestOptions()
+	if err == nil {
+		err = cluster.Down(ctx, options)
 	}
-	return err
-}
+	if !errors.Is(err, cluster.ErrNotPossible) { // then none was started
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+})

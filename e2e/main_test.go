@@ -7,7 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -37,13 +39,24 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	code := m.Run()
-	if err := uninstall(context.Background()); err != nil {
+	go func() {
+		<-life.Done()
+		end(1)
+	}()
+	end(m.Run())
+}
+
+// end removes what the tests installed and ends the run.
+func end(code int) {
+	if err := uninstall(); err != nil {
 		fmt.Fprintln(os.Stderr, mark, "remove what the tests installed:", err)
 		code = 1
 	}
 	os.Exit(code)
 }
+
+// life ends when the run is interrupted.
+var life, _ = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 
 // scale is how much the scenarios do.
 type scale struct {

@@ -44,11 +44,11 @@ func FreePort(t *testing.T) int32 {
 // Eventually polls a condition that other processes bring about.
 func Eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for !condition() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

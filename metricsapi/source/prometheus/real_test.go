@@ -18,7 +18,7 @@ import (
 )
 
 // waitLimit is how long a test waits for what must happen.
-const waitLimit = 30 * time.Second
+const waitLimit = time.Minute
 
 // runServer runs a Prometheus that scrapes a target so often.
 func runServer(tb testing.TB, target http.Handler, interval string) (address string) {

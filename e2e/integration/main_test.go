@@ -24,6 +24,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,12 +33,15 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/e2e/controlplane"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
+	"github.com/serin-dev/serin/e2e/controlplane/pace"
 	"github.com/serin-dev/serin/e2e/identities"
 	"github.com/serin-dev/serin/traffic"
 )
 
 var (
 	plane *controlplane.ControlPlane
+	// tempo holds tests back where the machine is too slow for so many.
+	tempo = pace.New(clock.RealClock{})
 	admin client.Client
 	chart []*unstructured.Unstructured
 	// served is how the control plane serves TrafficSplits.
@@ -55,7 +59,7 @@ var (
 )
 
 // atOnce is how many parallel tests run at a time, unless -parallel says so: they
-// wait more than they compute.
+// wait more than they compute. On a slow machine fewer do: see newScene.
 const atOnce = "24"
 
 func TestMain(m *testing.M) {
@@ -80,6 +84,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(controlplane.Run(browsed{audited{m}}, options, func(c *controlplane.ControlPlane) {
 		plane = c
+		plane.Config.Wrap(tempo.Transport)
 		if err := install(context.Background()); err != nil { // until the process ends
 			fmt.Fprintln(os.Stderr, "install the chart:", err)
 			_ = c.Stop() // the first error is the one to show

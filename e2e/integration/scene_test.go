@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -39,8 +40,12 @@ type scene struct {
 	operators []*operator
 }
 
+// newScene makes a namespace as soon as the control plane keeps up with the tests that run.
 func newScene(t *testing.T, label ...func(map[string]string)) *scene {
 	t.Helper()
+	if waited := tempo.Begin(); waited > 0 {
+		t.Logf("the control plane did not keep up for %s", waited.Round(time.Second))
+	}
 	ns := &corev1.Namespace{}
 	ns.GenerateName, ns.Labels = "website-", map[string]string{}
 	for _, f := range label {

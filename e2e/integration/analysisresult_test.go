@@ -86,7 +86,7 @@ func startMetrics(t *testing.T) *metrics.Loop {
 // awaitObject reads an object until it is as wanted.
 func (s *scene) awaitObject(what string, o client.Object, name string, holds func() bool) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, neverAfter, true, func(ctx context.Context) (bool, error) {
 		if err := admin.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, o); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}

@@ -182,7 +182,7 @@ func (t *tab) allow(origin string) {
 // page again by itself, and one that is driven does not.
 func (t *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(t.ctx, neverAfter)
 	defer cancel()
 	err := chromedp.Do(ctx, actions...)
 	for err != nil && strings.Contains(err.Error(), "net::ERR_NETWORK_CHANGED") {
@@ -204,7 +204,7 @@ func call[P, R any](t *tab, command cdp.Command[P, R], params P) {
 // ask evaluates an expression in the page, and waits for it if it is a promise.
 func ask[V any](t *tab, expression string) V {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(t.ctx, neverAfter)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
 	if err != nil {

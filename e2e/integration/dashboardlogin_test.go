@@ -68,7 +68,7 @@ func (s *scene) serveSite(clientID string) *site {
 		Metrics: func(token string) (dashboard.Metrics, error) { return cli.MetricsAs(token, plane.Config) },
 		Provider: &login.Provider{
 			Issuer: provider.Issuer(), ClientID: clientID, SecretFile: secret, Scopes: []string{"openid", "offline_access"}, Name: "the provider",
-			HTTP: &http.Client{Transport: provider.Trusting(), Timeout: time.Minute},
+			HTTP: &http.Client{Transport: provider.Trusting(), Timeout: neverAfter},
 		},
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *site) visitor(user string) *visitor {
 	if err != nil {
 		d.Fatal(err)
 	}
-	return &visitor{d, &http.Client{Transport: provider.Trusting(), Jar: jar, Timeout: time.Minute}, user}
+	return &visitor{d, &http.Client{Transport: provider.Trusting(), Jar: jar, Timeout: neverAfter}, user}
 }
 
 // login goes to the provider, gives the password, and comes back.

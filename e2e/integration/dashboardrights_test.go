@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -136,7 +135,7 @@ type object struct {
 // hear listens to a stream until an event fits.
 func (v *viewer) hear(what, path string, fits func(event string, t told) bool) {
 	v.Helper()
-	ctx, cancel := context.WithTimeout(v.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(v.Context(), neverAfter)
 	defer cancel()
 	body := v.request(ctx, http.MethodGet, path, "").Body
 	defer body.Close()

@@ -296,7 +296,7 @@ func TestTheExpressionsAreOfTheRightTypes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			policy := &admissionv1.ValidatingAdmissionPolicy{}
-			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, neverAfter, true, func(ctx context.Context) (bool, error) {
 				err := admin.Get(ctx, types.NamespacedName{Name: name}, policy)
 				return policy.Status.TypeChecking != nil && policy.Status.ObservedGeneration == policy.Generation, err
 			})

@@ -178,7 +178,7 @@ func installOthers(ctx context.Context) error {
 
 // waitForKinds waits until all kinds are served.
 func waitForKinds(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, neverAfter, true, func(ctx context.Context) (bool, error) {
 		definitions := &unstructured.UnstructuredList{}
 		definitions.SetAPIVersion("apiextensions.k8s.io/v1")
 		definitions.SetKind("CustomResourceDefinitionList")

@@ -11,7 +11,7 @@ import (
 
 const (
 	// neverAfter is when a test gives up what it waits for.
-	neverAfter = 2 * time.Minute
+	neverAfter = 5 * time.Minute
 	// mostOften is how often a condition is looked at where much happens.
 	mostOften = 50 * time.Millisecond
 	// unseen is how often it is looked at where nothing happens that the shared cache sees.

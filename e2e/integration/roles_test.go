@@ -96,7 +96,7 @@ func (m may) attributes(namespace string) *authorizationv1.ResourceAttributes {
 func (s *scene) waitRights(user string, rights ...may) {
 	s.Helper()
 	for _, m := range rights {
-		err := wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, neverAfter, true, func(ctx context.Context) (bool, error) {
 			return allowed(ctx, user, s.namespace, m)
 		})
 		if err != nil {

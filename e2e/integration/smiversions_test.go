@@ -135,7 +135,7 @@ func serve(t *testing.T, kind *unstructured.Unstructured, want traffic.Served) {
 		if err := admin.Delete(ctx, kind); err != nil {
 			t.Error(err)
 		}
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, neverAfter, true, func(ctx context.Context) (bool, error) {
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(kind), kind)), nil
 		})
 		if err != nil {

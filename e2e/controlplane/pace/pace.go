@@ -60,14 +60,14 @@ func (g *Gauge) Begin() (waited time.Duration) {
 	began := g.clock.Now()
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	held := false
-	for ; g.behind() || g.clock.Since(g.heldBack) < pause; held = true {
+	if !g.behind() && g.clock.Since(g.heldBack) >= pause {
+		return 0
+	}
+	for g.behind() || g.clock.Since(g.heldBack) < pause {
 		g.clock.Sleep(pause)
 	}
-	if held {
-		g.heldBack = g.clock.Now()
-	}
-	return g.clock.Since(began)
+	g.heldBack = g.clock.Now()
+	return g.heldBack.Sub(began)
 }
 
 // Transport measures the requests that pass, watches apart, which are open for as long as the

@@ -40,7 +40,7 @@ import (
 
 var (
 	plane *controlplane.ControlPlane
-	// tempo holds tests back where the machine is too slow for so many.
+	// tempo has tests wait where the machine is too slow for so many.
 	tempo = pace.New(clock.RealClock{})
 	admin client.Client
 	chart []*unstructured.Unstructured

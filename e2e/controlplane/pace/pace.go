@@ -23,7 +23,7 @@ const (
 	slow = time.Second
 	// oneIn is the share of slow requests at which the control plane is behind: one in so many.
 	oneIn = 10
-	// pause is between looks, and between the starts of tests that were held back.
+	// pause is between looks, and between the starts of tests that had to wait.
 	pause = time.Second
 )
 
@@ -33,11 +33,11 @@ type Gauge struct {
 
 	// turn has room for the test that begins.
 	turn chan struct{}
-	// heldBack is when a test began that was held back.
-	heldBack time.Time
+	// waited is when a test began that had to wait.
+	waited time.Time
 
 	mu sync.Mutex
-	// answered are the requests of the window, those that were answered first in front.
+	// answered are the requests of the window.
 	answered []answer
 	// open are the requests that are not answered yet, with the times of their starts.
 	open map[*http.Request]time.Time
@@ -55,19 +55,20 @@ func New(clk clock.Clock) *Gauge {
 }
 
 // Begin returns when the control plane keeps up, and how long it took until then. Tests that
-// were held back begin one after the other.
+// have to wait begin one after the other.
 func (g *Gauge) Begin() (waited time.Duration) {
 	began := g.clock.Now()
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	if !g.behind() && g.clock.Since(g.heldBack) >= pause {
+	mustWait := func() bool { return g.behind() || g.clock.Since(g.waited) < pause }
+	if !mustWait() {
 		return 0
 	}
-	for g.behind() || g.clock.Since(g.heldBack) < pause {
+	for mustWait() {
 		g.clock.Sleep(pause)
 	}
-	g.heldBack = g.clock.Now()
-	return g.heldBack.Sub(began)
+	g.waited = g.clock.Now()
+	return g.waited.Sub(began)
 }
 
 // Transport measures the requests that pass, watches apart, which are open for as long as the

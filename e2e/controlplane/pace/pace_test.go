@@ -54,7 +54,7 @@ func TestATestBeginsAtOnceWhereTheControlPlaneKeepsUp(t *testing.T) {
 	}
 }
 
-func TestATestIsHeldBackWhileRequestsAreSlow(t *testing.T) {
+func TestATestWaitsWhileRequestsAreSlow(t *testing.T) {
 	for name, test := range map[string]struct {
 		requests func(*Gauge)
 		want     time.Duration
@@ -78,7 +78,7 @@ func TestATestIsHeldBackWhileRequestsAreSlow(t *testing.T) {
 	}
 }
 
-func TestThoseHeldBackBeginOneAfterTheOther(t *testing.T) {
+func TestThoseThatWaitedBeginOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(clock.RealClock{})
 		ask(g, 1, 2*slow, list)

@@ -60,15 +60,23 @@ func TestTheReportNamesTimesTheSlowestTestsSkipsAndFailures(t *testing.T) {
 	}
 }
 
-func TestOnlyTheEndOfALongFailureIsRepeated(t *testing.T) {
+func TestOnlyTheMessagesAndTheEndOfALongFailureAreRepeated(t *testing.T) {
 	long := make([]string, 500)
 	for i := range long {
 		long[i] = fmt.Sprintf("line %d\n", i)
 	}
+	for i := range 12 {
+		long[100+i] = fmt.Sprintf("    play_test.go:7: message %d\n", i)
+	}
 	var out bytes.Buffer
 	Report(&out, []Result{{Failed: []Test{{Name: "TestLong", Output: long}}}}, 0, false)
-	if text := out.String(); strings.Contains(text, "line 459\n") || !strings.Contains(text, "line 460\n") || !strings.Contains(text, "line 499\n") {
-		t.Errorf("not the last %d lines:\n%s", linesShown, text)
+	text := out.String()
+	for line, want := range map[string]bool{
+		"message 1": false, "message 2": true, "message 11": true, "line 112": false, "line 459": false, "line 460": true, "line 499": true,
+	} {
+		if strings.Contains(text, line+"\n") != want {
+			t.Errorf("%q: shown is not %t:\n%s", line, want, text)
+		}
 	}
 }
 

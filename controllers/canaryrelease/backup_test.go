@@ -15,6 +15,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 // restore brings a CanaryRelease back as Velero does it, in the place of the one that there is.
@@ -84,31 +85,40 @@ func restored() *v1alpha1.CanaryRelease {
 	return cr
 }
 
-// The account of the namespace has its rights back after the ConfigMaps and Secrets.
+// The account of the namespace has its rights back after the ConfigMaps and Secrets, and maybe after all
+// else that is left was removed.
 func TestCopiesOfABackupAreRemovedWhenTheAccountMayListThem(t *testing.T) {
-	c := newCluster(t)
-	c.helm.copies = true
-	c.run(12)
-	c.denied = "list v1.PartialObjectMetadataList"
-	c.force()
-	c.run(15)
-	secrets := func() (owners []string) {
-		list := &corev1.SecretList{}
-		c.must(c.List(t.Context(), list))
-		for i := range list.Items {
-			owners = append(owners, list.Items[i].Annotations[v1alpha1.AnnotationCanaryReleaseUID])
+	for name, restoredFirst := range map[string]bool{"the rest is removed first": false, "the CanaryRelease is restored first": true} {
+		c := newCluster(t)
+		c.helm.copies = true
+		c.run(12)
+		c.denied = "list v1.PartialObjectMetadataList"
+		c.helm.unreadable = releases.InvalidError{Field: "spec.release", Message: "ServiceAccount serin-canary of namespace shop may not list secrets"}
+		c.force()
+		if restoredFirst {
+			c.must(c.Create(t.Context(), restored()))
 		}
-		return owners
-	}
-	if got := secrets(); len(got) != 1 || got[0] != "cr" {
-		t.Fatalf("without rights there are copies of %v", got)
-	}
-	c.must(c.Create(t.Context(), restored()))
-	c.run(3)
-	c.denied = ""
-	c.run(30)
-	if got := secrets(); len(got) != 1 || got[0] != "again" || c.ready().Reason != v1alpha1.ReasonServing {
-		t.Errorf("there are copies of %v; it says %s: %s", got, c.ready().Reason, c.ready().Message)
+		c.run(15)
+		secrets := func() (owners []string) {
+			list := &corev1.SecretList{}
+			c.must(c.List(t.Context(), list))
+			for i := range list.Items {
+				owners = append(owners, list.Items[i].Annotations[v1alpha1.AnnotationCanaryReleaseUID])
+			}
+			return owners
+		}
+		if got := secrets(); len(got) != 1 || got[0] != "cr" {
+			t.Fatalf("%s: without rights there are copies of %v", name, got)
+		}
+		if !restoredFirst {
+			c.must(c.Create(t.Context(), restored()))
+		}
+		c.run(3)
+		c.denied, c.helm.unreadable = "", nil
+		c.run(30)
+		if got := secrets(); len(got) != 1 || got[0] != "again" || c.ready().Reason != v1alpha1.ReasonServing {
+			t.Errorf("%s: there are copies of %v; it says %s: %s", name, got, c.ready().Reason, c.ready().Message)
+		}
 	}
 }
 

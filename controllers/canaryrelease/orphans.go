@@ -49,7 +49,8 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		k.orphaned = r.options.Clock.Now()
 	}
 	gone.DeletionTimestamp = &metav1.Time{Time: k.orphaned}
-	if gone.Status.Copies, err = r.leftCopies(ctx, gone); err != nil {
+	var denied bool
+	if gone.Status.Copies, denied, err = r.leftCopies(ctx, gone); err != nil {
 		return again, true, err
 	}
 	s, failed := r.observe(ctx, gone)
@@ -57,7 +58,7 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 		s.leaveHolds()
 	}
 	d := helmrelease.Decide(s.Observation)
-	over, err := r.restore(ctx, s, d.Actions, now)
+	over, err := r.restore(ctx, s, d.Actions, now, denied)
 	if err != nil {
 		again, err = shell.Retry(err)
 		return again, true, err
@@ -72,8 +73,9 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	return reconcile.Result{RequeueAfter: sooner(d)}, true, failed
 }
 
-// restore does what was decided about one that is gone, and reports whether that was all.
-func (r *Reconciler) restore(ctx context.Context, s observation, actions []kit.Action, now *v1alpha1.CanaryRelease) (over bool, err error) {
+// restore does what was decided about one that is gone, and reports whether that was all. Denied is
+// whether it is not known which copies are left.
+func (r *Reconciler) restore(ctx context.Context, s observation, actions []kit.Action, now *v1alpha1.CanaryRelease, denied bool) (over bool, err error) {
 	gone := s.CanaryRelease
 	for _, a := range actions {
 		if _, hold := a.(helmrelease.SetHold); hold && now != nil {
@@ -82,7 +84,7 @@ func (r *Reconciler) restore(ctx context.Context, s observation, actions []kit.A
 		if _, last := a.(kit.RemoveFinalizer); last {
 			key := client.ObjectKeyFromObject(gone)
 			r.helm.forget(key)
-			if now != nil { // what could not be removed stays
+			if now != nil && !denied { // what could not be removed stays; what could not be listed may come
 				r.helm.setSearched(key, now.UID)
 			}
 			return true, nil
@@ -242,20 +244,19 @@ func (r *Reconciler) nameRelease(ctx context.Context, gone *v1alpha1.CanaryRelea
 	return nil
 }
 
-// leftCopies are the copies that the account of the namespace may see. What it may not list
+// leftCopies are the copies that the account of the namespace may see. What it is denied to list
 // stays: the manager has no right to read it.
-func (r *Reconciler) leftCopies(ctx context.Context, gone *v1alpha1.CanaryRelease) ([]v1alpha1.CanaryCopy, error) {
-	var left []v1alpha1.CanaryCopy
-	copies, denied, err := r.copies(ctx, client.ObjectKeyFromObject(gone))
-	if len(denied) > 0 {
-		log.FromContext(ctx).Info("Copies of a deleted CanaryRelease may be left: its account is not allowed to list them", "CanaryRelease", klog.KObj(gone), "kinds", denied)
+func (r *Reconciler) leftCopies(ctx context.Context, gone *v1alpha1.CanaryRelease) (left []v1alpha1.CanaryCopy, denied bool, err error) {
+	copies, kinds, err := r.copies(ctx, client.ObjectKeyFromObject(gone))
+	if len(kinds) > 0 {
+		log.FromContext(ctx).Info("Copies of a deleted CanaryRelease may be left: its account is not allowed to list them", "CanaryRelease", klog.KObj(gone), "kinds", kinds)
 	}
 	for i := range copies {
 		if c := &copies[i]; isMarked(c, gone) {
 			left = append(left, v1alpha1.CanaryCopy{Kind: c.Kind, Name: c.Name})
 		}
 	}
-	return left, err
+	return left, len(kinds) > 0, err
 }
 
 // copies are those that were made for CanaryReleases of a name, and the kinds that the account of the

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,7 +105,7 @@ func (s *scene) restore(objects []*unstructured.Unstructured, mode restoreMode) 
 		if apierrors.IsAlreadyExists(err) {
 			continue // Velero leaves what is there
 		}
-		if mode.running && apierrors.IsForbidden(err) && o.GetKind() == "Pod" && labels[traffic.LabelProxy] != "" {
+		if mode.running && labels[traffic.LabelProxy] != "" && apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
 			continue // Velero reports it, and goes on: the operator has removed the account of a proxy, and makes others
 		}
 		if err != nil {

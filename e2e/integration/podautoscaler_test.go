@@ -137,17 +137,17 @@ func TestAutoscalersOfWhatPodsCarryScaleARelease(t *testing.T) {
 			Metric: autoscalingv2.MetricIdentifier{Name: "requests-per-second"}, Target: one,
 		}},
 	} {
-		scaled := func(name string) *autoscalingv2.HorizontalPodAutoscaler {
-			scaler := scaledBy(name, metric)
-			// What was measured before pods went is too little for those that stay: the scaler
-			// makes fewer than the work needs, for a moment.
-			scaler.Spec.MinReplicas = new(int32(3))
-			return scaler
+		scaler := func(name string) *autoscalingv2.HorizontalPodAutoscaler {
+			a := scaledBy(name, metric)
+			// What was measured before pods went is too little for those that stay: it makes fewer
+			// than the work needs, for a moment.
+			a.Spec.MinReplicas = new(int32(3))
+			return a
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := begin(t, func(c *cast) {
-				c.extras = append(c.extras, deployment("control", 4), scaled("website"), scaled("control"))
+				c.extras = append(c.extras, deployment("control", 4), scaler("website"), scaler("control"))
 				c.before = func(s *scene) { l.set(s.namespace, 4) }
 			})
 			p.promise.keeps = 3

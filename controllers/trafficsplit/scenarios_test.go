@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -212,6 +213,15 @@ var scenarios = map[string]func(w *world){
 		w.goLive()
 		w.step("the EndpointSlice is deleted", func() {
 			w.must(w.api.Delete(w.ctx(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-proxies-ipv4"}}))
+		})
+	},
+	"a backup brings the EndpointSlice of the proxies without its owner": func(w *world) {
+		w.goLive()
+		w.step("the EndpointSlice is restored", func() {
+			slice := &discoveryv1.EndpointSlice{}
+			w.must(w.api.Get(w.ctx(), types.NamespacedName{Namespace: namespace, Name: "web-proxies-ipv4"}, slice))
+			slice.OwnerReferences = nil
+			w.must(w.api.Update(w.ctx(), slice))
 		})
 	},
 	"proxies of the version before carry the labels of the app": func(w *world) {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,17 +52,27 @@ func (r *Reconciler) lookAt(ctx context.Context, router traffic.Router, target t
 	return state, nil
 }
 
-// leading are the EndpointSlices that make the proxies of a split endpoints.
+// leading are the EndpointSlices that make the proxies of a split endpoints. One that its Service does not
+// own, as a backup brings it, is unwanted: the controller of EndpointSlices replaces it.
 func (r *Reconciler) leading(ctx context.Context, split types.NamespacedName) ([]traffic.Object, error) {
 	found, err := r.endpoints().Slices(ctx, split, "")
+	if err != nil {
+		return nil, err
+	}
 	var out []traffic.Object
 	for _, s := range found {
+		service := &corev1.Service{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}, service, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read the Service of EndpointSlice %q: %w", s.Name, err)
+		}
 		out = append(out, traffic.Object{
 			GroupVersionKind: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 			Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Condition: traffic.ObjectCurrent,
+			Unwanted: err != nil || !metav1.IsControlledBy(s, service),
 		})
 	}
-	return out, err
+	return out, nil
 }
 
 // othersAskFor is true when another split of the namespace asks for a router and stays.

@@ -292,6 +292,10 @@ func TestDecide(t *testing.T) {
 		"proxies that are endpoints by their labels, as those of the version before, get slices before the cutover": {
 			from: before(), edit: noSlices, actions: "AddEndpoints web", programmed: "False WaitingForService",
 		},
+		"the cutover waits for slices that the Service owns": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Objects[2].Unwanted = true },
+			actions: "AddEndpoints web, Delete slice", programmed: "False WaitingForService",
+		},
 		"proxies that are endpoints by their labels get slices before they are replaced": {
 			from: live(), edit: func(o *plan.Observation) { noSlices(o); o.DataPlane.Objects[1].Condition = traffic.ObjectOutdated },
 			actions: "AddEndpoints web, Apply deployment", programmed: "True Programmed",

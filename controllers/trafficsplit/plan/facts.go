@@ -88,9 +88,11 @@ func (o Observation) behind() int { return o.carriers() - o.confirmed() }
 
 func carries(p traffic.Proxy) bool { return p.Ready && !p.Terminating }
 
-// hasSlices is true when there are EndpointSlices that make proxies endpoints of the root Service.
+// hasSlices is true when there are EndpointSlices that make proxies endpoints of the root Service, and go on.
 func (o Observation) hasSlices() bool {
-	return slices.ContainsFunc(o.DataPlane.Objects, func(object traffic.Object) bool { return object.Kind == "EndpointSlice" })
+	return slices.ContainsFunc(o.DataPlane.Objects, func(object traffic.Object) bool {
+		return object.Kind == "EndpointSlice" && !object.Unwanted
+	})
 }
 
 // joined is the number of proxies that can take requests to the root Service and are among

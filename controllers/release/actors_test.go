@@ -23,9 +23,14 @@ func (w *world) deploymentController() {
 	if w.dep.absent {
 		return
 	}
+	adopted := false
 	for _, rs := range w.rss {
-		if rs.owner == kit.OwnerNone {
-			rs.owner = kit.OwnerDeployment
+		switch {
+		case rs.owner != kit.OwnerNone:
+		case adopted:
+			return // each is a write, and it goes on when all are done
+		default:
+			adopted, rs.owner = true, kit.OwnerDeployment
 			w.touch(rs)
 			w.say("deployment controller: adopts %s", rs.name)
 		}

@@ -23,6 +23,7 @@ func (w *world) restoreBackup() {
 	w.t.Helper()
 	w.say("user: restores a backup")
 	w.ro.Status, w.ro.UID, w.racing, w.answered = v1alpha1.RolloutStatus{}, "restored", true, false
+	w.dep.hash = "t"
 	w.forget()
 	for _, rs := range w.rss {
 		rs.owner, rs.available, rs.age = kit.OwnerNone, 0, 0
@@ -154,11 +155,8 @@ func TestABackupBetweenReleasesThatIsRestoredIsStable(t *testing.T) {
 // the template.
 func TestAVersionThatWasRejectedStaysRejectedInARestoredBackup(t *testing.T) {
 	for name, then := range map[string]func(*world){
-		"another version": func(w *world) { w.setTemplate("v3") },
-		"a retry": func(w *world) {
-			w.failures["v2"] = 0
-			w.control(v1alpha1.ControlRetry, "sv2")
-		},
+		"another version":    func(w *world) { w.setTemplate("v3") },
+		"a retry":            func(w *world) { w.control(v1alpha1.ControlRetry, "sv2") },
 		"the stable version": func(w *world) { w.setTemplate("v1") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,8 +166,16 @@ func TestAVersionThatWasRejectedStaysRejectedInARestoredBackup(t *testing.T) {
 			w.setTemplate("v2")
 			w.until("rolled back", w.rolledBack)
 			was := *w.ro.Status.Decision
+			w.failures["v2"] = 0 // tried again, it would be promoted
 			w.restoreBackup()
 			w.clear(func(*state.Observation) {})
+			for _, rs := range w.rss {
+				rs.available = rs.replicas
+			}
+			w.byRevision("sv2").owner = kit.OwnerNone // the pods of the other one were ready first
+			for range 3 {
+				w.reconcile()
+			}
 			w.until("rolled back", w.rolledBack)
 			w.run(1200)
 			if d := w.ro.Status.Decision; d == nil || d.Reason != was.Reason || d.Message != was.Message {
@@ -423,6 +429,7 @@ func TestNoPodIsTakenFromAVersionThatAloneAnswersInARestoredBackup(t *testing.T)
 			v2 := w.byRevision("sv2")
 			v2.replicas, v2.existing, v2.available, v2.desired = 4, 4, test.other, 4
 			w.byRevision("kv1").available = test.stable
+			w.deploymentController() // it adopts the other one too
 			o := w.observe()
 			if gone { // what is left of a Rollout that is gone
 				now := metav1.NewTime(w.now)

@@ -105,6 +105,7 @@ type world struct {
 
 type fakeDeployment struct {
 	template             string
+	hash                 string // with a template it names a new ReplicaSet; of another UID it is another one
 	replicas             int32
 	paused, held, absent bool
 	managedBy            string
@@ -142,7 +143,7 @@ func newWorld(tb testing.TB) *world {
 	return &world{
 		t: tb, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
 		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]state.Answer{},
-		dep: fakeDeployment{template: "v1", replicas: 4},
+		dep: fakeDeployment{template: "v1", hash: "s", replicas: 4},
 		ro: &v1alpha1.Rollout{
 			ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "ro", Generation: 1},
 			Spec: v1alpha1.RolloutSpec{
@@ -357,7 +358,7 @@ func (w *world) observeDeployment() state.Workload {
 	return state.Workload{
 		Presence: kit.Present, UID: "dep", Replicas: d.replicas, Paused: d.paused, ManagedBy: d.managedBy, HeldBySerin: d.held,
 		Settled:   current != nil && current.existing == d.replicas && total == d.replicas && available == d.replicas,
-		Available: available, Revision: "s" + d.template,
+		Available: available, Revision: d.hash + d.template,
 	}
 }
 

@@ -101,8 +101,7 @@ func slipped(s *state.Snapshot) *kit.ReplicaSet {
 // templateRejected reports whether the present template is the one that was rolled back:
 // its empty ReplicaSet is kept to know, once it had one.
 func templateRejected(s *state.Snapshot) bool {
-	return s.Decided(v1alpha1.ActionRollBack) &&
-		(s.ReplicaSet(func(r *kit.ReplicaSet) bool { return isRejected(s, r) }) != nil || s.Status.Decision.Revision == templateRevision(s))
+	return s.Decided(v1alpha1.ActionRollBack) && s.Status.Decision.Revision == templateRevision(s)
 }
 
 // repause pauses a Deployment again that another actor un-paused on a rejected template: a

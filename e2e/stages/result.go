@@ -18,8 +18,8 @@ const (
 	// linesShown are the last lines of a failure that the end of a run repeats: what
 	// keeps a part of a log keeps its end.
 	linesShown = 40
-	// messagesShown are the messages of the test before those lines that are repeated too: what a
-	// test dumps when it has failed follows them, and may be long.
+	// messagesShown are the messages of the test before those lines that are repeated after them: what a
+	// test dumps when it has failed follows its messages, and may be long.
 	messagesShown = 10
 )
 
@@ -121,14 +121,14 @@ func told(lines []string) []string {
 // timedOut begins what Go prints of a test that hangs: which tests run, and each goroutine after an empty line.
 const timedOut = "panic: test timed out"
 
-// lastOf are the last lines and the last messages before them, or of a test that hangs the goroutines that
+// lastOf are the last lines, and after them the last messages before, or of a test that hangs the goroutines that
 // run code of this repository: a large test has thousands of others.
 func lastOf(lines []string, most int) (shown []string) {
 	hangs := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, timedOut) })
 	if hangs < 0 {
 		end := max(0, len(lines)-most)
 		messages := slices.DeleteFunc(slices.Clone(lines[:end]), func(line string) bool { return !message.MatchString(line) })
-		return append(messages[max(0, len(messages)-messagesShown):], lines[end:]...)
+		return slices.Concat(lines[end:], messages[max(0, len(messages)-messagesShown):])
 	}
 	var goroutine []string
 	own := true // the tests that run

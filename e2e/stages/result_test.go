@@ -78,6 +78,9 @@ func TestOnlyTheMessagesAndTheEndOfALongFailureAreRepeated(t *testing.T) {
 			t.Errorf("%q: shown is not %t:\n%s", line, want, text)
 		}
 	}
+	if strings.Index(text, "line 499") > strings.Index(text, "message 11") {
+		t.Errorf("the messages are not at the end:\n%s", text)
+	}
 }
 
 func TestOfATestThatHangsTheGoroutinesOfThisRepositoryAreShown(t *testing.T) {

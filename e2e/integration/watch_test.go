@@ -6,7 +6,12 @@ import (
 	"context"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -27,42 +32,40 @@ func (s *scene) follow(list client.ObjectList, act func(client.Object)) {
 }
 
 // watch tells of all changes of a kind in the namespace until the test has ended, with what is
-// checked last.
+// checked last. The API server ends a watch that falls behind, as on a busy machine. Then it goes on from there.
 func (s *scene) watch(list client.ObjectList, tell func(watch.Event, client.Object)) {
 	s.Helper()
 	c, err := watcher()
 	if err != nil {
 		s.Fatal(err)
 	}
-	open := func() watch.Interface {
-		changes, err := c.Watch(context.WithoutCancel(s.Context()), list, client.InNamespace(s.namespace))
-		if err != nil {
-			s.Fatal(err)
-		}
-		s.Cleanup(changes.Stop)
-		return changes
+	ctx, stop := context.WithCancel(context.WithoutCancel(s.Context()))
+	s.Cleanup(stop)
+	if err := c.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+		s.Fatal(err)
 	}
-	changes := open()
+	changes, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list, client.InNamespace(s.namespace), &client.ListOptions{Raw: &options})
+		},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
 	go func() {
-		for s.hear(changes, tell) {
-			changes = open() // its cache had not heard of the namespace yet
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // tell returns no error
+			tell(watch.Event{Type: watch.Added, Object: item}, item.(client.Object))
+			return nil
+		})
+		for e := range changes.ResultChan() {
+			o, ok := e.Object.(client.Object)
+			if !ok {
+				if s.Context().Err() == nil {
+					s.Errorf("a watch brought %T: %+v", e.Object, e.Object)
+				}
+				return
+			}
+			tell(e, o)
 		}
 	}()
-}
-
-// hear reports whether the watch was refused before it brought anything.
-func (s *scene) hear(changes watch.Interface, tell func(watch.Event, client.Object)) (refused bool) {
-	first := true
-	for e := range changes.ResultChan() {
-		o, ok := e.Object.(client.Object)
-		if !ok {
-			if !first && s.Context().Err() == nil {
-				s.Errorf("a watch brought %T: %+v", e.Object, e.Object)
-			}
-			return first && s.Context().Err() == nil
-		}
-		first = false
-		tell(e, o)
-	}
-	return false
 }

@@ -147,6 +147,7 @@ func TestTheCommandsOfTheFrontPagesWork(t *testing.T) {
 	r.run("kubectl apply -f examples/demo/namespace.yaml -f examples/demo/website.yaml -f examples/demo/rollout.yaml") // as make demo does
 	r.run("kubectl set image deployment/website app=nginx:1.29")
 	r.waitReason(v1alpha1.ReasonHolding)
+	r.awaitObject("the recording", &v1alpha1.AnalysisResult{}, "website", func() bool { return true }) // it is written after that
 	_, tutorials := commandsIn(t, tutorial)
 	r.follows(here(tutorials, false))
 	for _, name := range []string{quickstart, readme} {

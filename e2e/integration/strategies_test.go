@@ -4,9 +4,9 @@ package integration
 
 import (
 	"context"
+	"maps"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,9 +71,7 @@ func TestThePreviewServiceLeadsToTheNewVersionWhileItIsTried(t *testing.T) {
 	}
 	s.decide(v1alpha1.ControlPromote)
 	s.waitReady()
-	if diff := cmp.Diff(declared, selector()); diff != "" {
-		t.Errorf("the selector is not what its owner declared (-declared +now):\n%s", diff)
-	}
+	s.eventually("the selector is what its owner declared", func(context.Context) bool { return maps.Equal(declared, selector()) })
 }
 
 func TestAFreezeOfThePlatformHoldsAReleaseAndNotARollback(t *testing.T) {

@@ -4,9 +4,12 @@ package integration
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,18 +65,16 @@ func TestThePodsOfThePromotedCanaryBecomeTheDeploymentsPods(t *testing.T) {
 	}
 }
 
-// checkOwners: every ReplicaSet is the Deployment's.
+// checkOwners: so many ReplicaSets are left, and every one is the Deployment's.
 func (s *scene) checkOwners(n int) {
 	s.Helper()
-	sets := s.replicaSets()
-	if len(sets) != n {
-		s.Errorf("%d ReplicaSets, want %d", len(sets), n)
-	}
-	for _, rs := range sets {
-		if c := metav1.GetControllerOf(&rs); c == nil || c.Kind != "Deployment" {
-			s.Errorf("ReplicaSet %s is controlled by %+v", rs.Name, c)
-		}
-	}
+	s.eventually(fmt.Sprintf("there are %d ReplicaSets of the Deployment and no others", n), func(context.Context) bool {
+		sets := s.replicaSets()
+		return len(sets) == n && !slices.ContainsFunc(sets, func(rs appsv1.ReplicaSet) bool {
+			c := metav1.GetControllerOf(&rs)
+			return c == nil || c.Kind != "Deployment"
+		})
+	})
 }
 
 // The operator sees the whole cluster, as the chart has it do; so it is not parallel to others.

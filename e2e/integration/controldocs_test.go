@@ -86,9 +86,10 @@ func TestWhatAClientLogsIsNotWhatItPrints(t *testing.T) {
 	}
 }
 
-// environment is that of a user's shell.
+// environment is that of a user's shell, where kubectl knows no kinds of other clusters and tests.
 func environment(kubeconfig string) []string {
-	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(plane.Programs.Path("kubectl"))+":"+os.Getenv("PATH"))
+	cache := filepath.Join(filepath.Dir(kubeconfig), "cache")
+	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+cache, "PATH="+filepath.Dir(plane.Programs.Path("kubectl"))+":"+os.Getenv("PATH"))
 }
 
 func TestTheCommandsOfThePageAboutDecisionsWork(t *testing.T) {

@@ -104,6 +104,9 @@ func here(commands []string, helm bool) []string {
 func (r *reader) follows(commands []string) {
 	r.Helper()
 	for _, c := range commands {
+		if strings.Contains(c, "rollout record ") { // it is written after the status that says that the release has ended
+			r.awaitObject("the recording", &v1alpha1.AnalysisResult{}, "website", func() bool { return true })
+		}
 		if !withoutEnd.MatchString(c) {
 			r.follow(c)
 			continue
@@ -147,7 +150,6 @@ func TestTheCommandsOfTheFrontPagesWork(t *testing.T) {
 	r.run("kubectl apply -f examples/demo/namespace.yaml -f examples/demo/website.yaml -f examples/demo/rollout.yaml") // as make demo does
 	r.run("kubectl set image deployment/website app=nginx:1.29")
 	r.waitReason(v1alpha1.ReasonHolding)
-	r.awaitObject("the recording", &v1alpha1.AnalysisResult{}, "website", func() bool { return true }) // it is written after that
 	_, tutorials := commandsIn(t, tutorial)
 	r.follows(here(tutorials, false))
 	for _, name := range []string{quickstart, readme} {

@@ -5,10 +5,14 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,6 +61,34 @@ spec:
 		list.SetAPIVersion(groupVersion)
 		list.SetKind(kind + "List")
 		return admin.List(ctx, list) == nil
+	})
+}
+
+// serveArgoRollouts has the cluster serve the kind Rollout of Argo Rollouts until the test ends. Kubectl takes that for
+// what a command calls a rollout, so the test must not be parallel to others.
+func (s *scene) serveArgoRollouts() {
+	s.Helper()
+	const version, kind, plural = "argoproj.io/v1alpha1", "Rollout", "rollouts"
+	s.serve(version, kind, plural)
+	kinds, err := discovery.NewDiscoveryClientForConfig(plane.Config)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		ctx := context.WithoutCancel(s.Context())
+		definition := unstructuredOf("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+		definition.SetName(plural + ".argoproj.io")
+		if err := admin.Delete(ctx, definition); err != nil {
+			s.Fatal(err)
+		}
+		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, neverAfter, true, func(context.Context) (bool, error) {
+			_, served, err := kinds.ServerGroupsAndResources()
+			return err == nil && !slices.ContainsFunc(served, func(of *metav1.APIResourceList) bool {
+				return of.GroupVersion == version && slices.ContainsFunc(of.APIResources, func(r metav1.APIResource) bool { return r.Name == plural })
+			}), nil
+		}); err != nil {
+			s.Errorf("the kind is still served: %v", err)
+		}
 	})
 }
 

@@ -40,9 +40,8 @@ func TestWhatAMigrationWritesIsAdmitted(t *testing.T) {
 }
 
 func TestAMigrationReadsObjectsOfOtherTools(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
-	s.serve("argoproj.io/v1alpha1", "Rollout", "rollouts")
+	s.serveArgoRollouts()
 	text, err := os.ReadFile(filepath.Join(migrationInputs, "argo", "bluegreen.in.yaml"))
 	if err != nil {
 		t.Fatal(err)

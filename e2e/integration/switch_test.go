@@ -21,52 +21,60 @@ import (
 // migratedTool is what a page leads away from, and back to. Its controller is not there; what
 // it leaves is: objects that own the pods, and a Service that selects them.
 type migratedTool struct {
-	page, version, kind, plural, spec string
+	page, version, kind, spec string
 	// folder has the tool's object, as the page calls it.
 	folder string
+	// serve has the cluster serve its kind.
+	serve func(*scene)
 	// leave makes what the tool has made of its object.
 	leave func(*reader, *unstructured.Unstructured)
 	// returns does what the tool does when its object is there again.
 	returns func(*reader, *unstructured.Unstructured)
+	// deletes is the command after which the ReplicaSet of its object is deleted; "" for none. The garbage collector
+	// learns of a new kind within half a minute.
+	deletes string
 }
 
-func TestTheSwitchFromOtherToolsAndBackKeepsEndpoints(t *testing.T) {
+func TestTheSwitchFromArgoRolloutsAndBackKeepsEndpoints(t *testing.T) {
+	switchesAndBack(t, migratedTool{
+		"how-to/migrate-from-argo-rollouts.md", "argoproj.io/v1alpha1", "Rollout", argoSpec, "argo",
+		(*scene).serveArgoRollouts, (*reader).asArgoLeaves, (*reader).asArgoReturns, "kubectl delete rollouts.argoproj.io/website",
+	})
+}
+
+func TestTheSwitchFromFlaggerAndBackKeepsEndpoints(t *testing.T) {
 	t.Parallel()
-	plugin := pathWithPlugin(t, nil)
-	for name, tool := range map[string]migratedTool{
-		"Argo Rollouts": {
-			"how-to/migrate-from-argo-rollouts.md", "argoproj.io/v1alpha1", "Rollout", "rollouts", argoSpec, "argo", (*reader).asArgoLeaves, (*reader).asArgoReturns,
-		},
-		"Flagger": {
-			"how-to/migrate-from-flagger.md", "flagger.app/v1beta1", "Canary", "canaries", flaggerSpec, "flagger", (*reader).asFlaggerLeaves, (*reader).asFlaggerReturns,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newReader(t, nil)
-			r.functions = plugin
-			r.serve(tool.version, tool.kind, tool.plural)
-			r.saveTool(tool)
-			r.run("kubectl apply -f " + tool.folder)
-			owner := unstructuredOf(tool.version, tool.kind)
-			r.get(t.Context(), "website", owner)
-			tool.leave(r, owner)
-			r.endpoints(2)
-			defer r.neverEmpty("website")()
-			sections := page(t, tool.page)
-			if len(sections) != 3 {
-				t.Fatalf("the page has %d sections with commands, want those that prepare, switch and switch back", len(sections))
-			}
-			r.switches(tool, sections[0])
-			r.switches(tool, sections[1])
-			r.endpoints(2)
-			if d := r.deployment(); d.Status.ReadyReplicas != 2 {
-				t.Errorf("the Deployment is %+v", d.Status)
-			}
-			r.switches(tool, sections[2])
-			r.endpoints(2)
-		})
+	const version, kind = "flagger.app/v1beta1", "Canary"
+	switchesAndBack(t, migratedTool{
+		"how-to/migrate-from-flagger.md", version, kind, flaggerSpec, "flagger",
+		func(s *scene) { s.serve(version, kind, "canaries") }, (*reader).asFlaggerLeaves, (*reader).asFlaggerReturns, "",
+	})
+}
+
+func switchesAndBack(t *testing.T, tool migratedTool) {
+	t.Helper()
+	r := newReader(t, nil)
+	r.functions = pathWithPlugin(t, nil)
+	tool.serve(r.scene)
+	r.saveTool(tool)
+	r.run("kubectl apply -f " + tool.folder)
+	owner := unstructuredOf(tool.version, tool.kind)
+	r.get(t.Context(), "website", owner)
+	tool.leave(r, owner)
+	r.endpoints(2)
+	defer r.neverEmpty("website")()
+	sections := page(t, tool.page)
+	if len(sections) != 3 {
+		t.Fatalf("the page has %d sections with commands, want those that prepare, switch and switch back", len(sections))
 	}
+	r.switches(tool, sections[0])
+	r.switches(tool, sections[1])
+	r.endpoints(2)
+	if d := r.deployment(); d.Status.ReadyReplicas != 2 {
+		t.Errorf("the Deployment is %+v", d.Status)
+	}
+	r.switches(tool, sections[2])
+	r.endpoints(2)
 }
 
 // saveTool writes the tool's object into the folder of the page.
@@ -97,7 +105,10 @@ func (r *reader) switches(tool migratedTool, s section) {
 		r.printed = ""
 		for command := range strings.Lines(b.text) {
 			r.printed += r.run(command)
-			if strings.TrimSpace(command) == "kubectl apply -f "+tool.folder+"/" {
+			switch strings.TrimSpace(command) {
+			case tool.deletes:
+				r.delete(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "website-" + argoHash}})
+			case "kubectl apply -f " + tool.folder + "/":
 				owner := unstructuredOf(tool.version, tool.kind)
 				r.get(r.Context(), "website", owner)
 				tool.returns(r, owner)

@@ -85,8 +85,8 @@ func canaryOf(s *state.Snapshot) *kit.ReplicaSet {
 }
 
 // templateRevision names the workload's template without a canary: by the ReplicaSet that
-// it had before, else by the name that a new one gets. One that was rolled back counts whoever controls
-// it: that of a backup comes back without an owner, and the Deployment with another name for a new one.
+// it had before, else by the name that a new one gets. One that was rolled back counts with any owner, or none: a
+// backup brings it back without, and the Deployment with another name for a new one.
 func templateRevision(s *state.Snapshot) string {
 	if rejected := s.ReplicaSet(func(r *kit.ReplicaSet) bool { return isRejected(s, r) }); rejected != nil {
 		return rejected.Revision

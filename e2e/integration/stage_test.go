@@ -261,10 +261,10 @@ func (p *stage) mustKubectl(args ...string) {
 	}
 }
 
-func (s *scene) delete(o client.Object) {
-	s.Helper()
-	if err := admin.Delete(s.Context(), o); err != nil {
-		s.Fatal(err)
+func (p *stage) delete(o client.Object) {
+	p.Helper()
+	if err := admin.Delete(p.Context(), o); err != nil {
+		p.Fatal(err)
 	}
 }
 

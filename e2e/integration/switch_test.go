@@ -107,7 +107,10 @@ func (r *reader) switches(tool migratedTool, s section) {
 			r.printed += r.run(command)
 			switch strings.TrimSpace(command) {
 			case tool.deletes:
-				r.delete(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "website-" + argoHash}})
+				rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "website-" + argoHash}}
+				if err := client.IgnoreNotFound(admin.Delete(r.Context(), rs)); err != nil {
+					r.Fatal(err)
+				}
 			case "kubectl apply -f " + tool.folder + "/":
 				owner := unstructuredOf(tool.version, tool.kind)
 				r.get(r.Context(), "website", owner)

@@ -222,8 +222,12 @@ func TestARejectedCanarySaysWhyAndIsKnownByThatWithoutARecord(t *testing.T) {
 		why: {Action: v1alpha1.ActionRollBack, Revision: "v2", Reason: "WorseThanStable", Message: "it fails"},
 		"":  nil,
 	} {
-		d := emptied(cameBack(func(d *state.Draft) { d.ReplicaSets[1].Rejected = rejected }))
+		d := emptied(cameBack(func(d *state.Draft) { d.ReplicaSets[1].Rejected, d.ReplicaSets[1].Owner = rejected, kit.OwnerNone }))
+		d.Workload.Revision = "by the UID of the new Deployment"
 		Target{}.Act(d, phaseFirst)
+		if got, known := (Target{}).Observe(&d.Snapshot).Revision, rejected != ""; known != (got == "v2") {
+			t.Errorf("%q: until the Deployment adopts it, its template is taken for revision %q", rejected, got)
+		}
 		got := d.Status.Decision
 		if got != nil {
 			got.Time = metav1.MicroTime{}

@@ -86,7 +86,8 @@ func TestWhatAClientLogsIsNotWhatItPrints(t *testing.T) {
 	}
 }
 
-// environment is that of a user's shell, where kubectl knows no kinds of other clusters and tests.
+// environment is that of a user's shell. Kubectl keeps what it knows of kinds beside the kubeconfig, so that a test with
+// one of its own does not hand that on.
 func environment(kubeconfig string) []string {
 	cache := filepath.Join(filepath.Dir(kubeconfig), "cache")
 	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+cache, "PATH="+filepath.Dir(plane.Programs.Path("kubectl"))+":"+os.Getenv("PATH"))

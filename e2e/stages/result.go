@@ -121,8 +121,8 @@ func told(lines []string) []string {
 // timedOut begins what Go prints of a test that hangs: which tests run, and each goroutine after an empty line.
 const timedOut = "panic: test timed out"
 
-// lastOf are the last lines, and after them the last messages before, or of a test that hangs the goroutines that
-// run code of this repository: a large test has thousands of others.
+// lastOf are the last lines, followed by the last messages that came before them; or of a test that hangs the
+// goroutines that run code of this repository: a large test has thousands of others.
 func lastOf(lines []string, most int) (shown []string) {
 	hangs := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, timedOut) })
 	if hangs < 0 {

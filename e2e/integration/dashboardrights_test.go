@@ -260,7 +260,7 @@ func (v *viewer) parts() {
 			continue
 		}
 		has := func(part string) bool {
-			return !slices.ContainsFunc(seen.Missing, func(m string) bool { return strings.HasPrefix(m, part+" are left out") })
+			return !slices.ContainsFunc(seen.Missing, func(m string) bool { return strings.HasPrefix(m, part+" can't be read") })
 		}
 		v.same("events of "+kind, has("The events"), v.can("list events"), v.allowed("events", v.api.List(v.Context(), &corev1.EventList{}, in)))
 		if !has("Your rights") {

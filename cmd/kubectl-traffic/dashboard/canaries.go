@@ -57,10 +57,10 @@ func (s *server) gatherCanary(ctx context.Context, v *Viewer, cr *v1alpha1.Canar
 	sources := view.CanarySources{Canary: cr}
 	var err error
 	if sources.Events, err = rolloutapi.EventsOf(ctx, v.API, "CanaryRelease", cr); err != nil {
-		sources.Missing = append(sources.Missing, fmt.Sprintf("The events are left out: %v.", cli.Explained(err)))
+		sources.Missing = append(sources.Missing, fmt.Sprintf("The events can't be read: %v.", cli.Explained(err)))
 	}
 	if sources.Rights, err = v.canaryRights(ctx, cr); err != nil {
-		sources.Missing = append(sources.Missing, fmt.Sprintf("Your rights are left out: %v.", cli.Explained(err)))
+		sources.Missing = append(sources.Missing, fmt.Sprintf("Your rights can't be read: %v.", cli.Explained(err)))
 	}
 	sources.Rights.ReadOnly = s.ReadOnly
 	canary := view.MakeCanary(sources)

@@ -18,27 +18,27 @@ import (
 
 // recordings keeps the recording that was read last, which takes a moment to judge again.
 type recordings struct {
+	known  bool // whether any was read yet, or that there is none
 	stored string
 	made   *view.Recording
 }
 
-// of reads the recording of the release that the Rollout shows: of its canary, or
-// else of the last one that ended. It is nil where nothing is recorded.
-func (k *recordings) of(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (*view.Recording, error) {
+// read reads the recording of the release that the Rollout shows: of its canary, or else of
+// the last one that ended. It is nil where nothing is recorded. One that can't be read now
+// leaves what was read last: on a page, its table may be open and its settings be typed in.
+func (k *recordings) read(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) error {
 	now, err := stored(ctx, api, ro)
-	switch {
-	case err != nil:
-		return nil, err
-	case now == "":
-		*k = recordings{}
-	case now != k.stored:
-		made, err := view.MakeRecording(now)
-		if err != nil {
-			return nil, err
-		}
-		*k = recordings{now, made}
+	if err != nil || k.known && now == k.stored {
+		return err
 	}
-	return k.made, nil
+	var made *view.Recording
+	if now != "" {
+		if made, err = view.MakeRecording(now); err != nil {
+			return err
+		}
+	}
+	*k = recordings{true, now, made}
+	return nil
 }
 
 // stored is a recording as it is stored; "" without one.

@@ -32,11 +32,15 @@ func (s *server) release(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	var shown, recorded news
 	var kept recordings
 	s.pump(ctx, out, one.wake, func() error {
-		update, recording := s.updateOf(ctx, v, one, &kept)
+		update := s.updateOf(ctx, v, one, &kept)
 		if update == nil || ctx.Err() != nil {
 			return nil //nolint:nilerr // the viewer has left
 		}
-		return errors.Join(shown.send(out, "release", update), recorded.send(out, "recording", recording))
+		err := shown.send(out, "release", update)
+		if kept.known {
+			err = errors.Join(err, recorded.send(out, "recording", kept.made))
+		}
+		return err
 	})
 }
 
@@ -85,24 +89,23 @@ type releaseUpdate struct {
 }
 
 // updateOf is nil while nothing is known.
-func (s *server) updateOf(ctx context.Context, v *Viewer, one *oneStore[*v1alpha1.Rollout], kept *recordings) (*releaseUpdate, *view.Recording) {
+func (s *server) updateOf(ctx context.Context, v *Viewer, one *oneStore[*v1alpha1.Rollout], kept *recordings) *releaseUpdate {
 	ro, wrong, some := one.known()
 	switch {
 	case ro != nil:
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
-		sources, recording := s.gather(ctx, v, ro, kept)
-		release := view.MakeRelease(sources)
-		return &releaseUpdate{Release: &release, Trouble: wrong}, recording
+		release := view.MakeRelease(s.gather(ctx, v, ro, kept))
+		return &releaseUpdate{Release: &release, Trouble: wrong}
 	case some:
-		return &releaseUpdate{Gone: wrong == nil, Trouble: wrong}, nil
+		return &releaseUpdate{Gone: wrong == nil, Trouble: wrong}
 	}
-	return nil, nil
+	return nil
 }
 
-// gather reads what belongs to a Rollout. What the viewer may not read is left out and named.
-func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout, kept *recordings) (sources view.Sources, recording *view.Recording) {
-	sources = view.Sources{Snapshot: rolloutview.Snapshot{Rollout: ro}, Now: s.Clock.Now()}
+// gather reads what belongs to a Rollout. What can't be read is named.
+func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout, kept *recordings) view.Sources {
+	sources := view.Sources{Snapshot: rolloutview.Snapshot{Rollout: ro}, Now: s.Clock.Now()}
 	for _, part := range []struct {
 		name string
 		read func() error
@@ -110,15 +113,15 @@ func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout, ke
 		{"The pods", func() (err error) { sources.Snapshot, err = rolloutapi.Versions(ctx, v.API, ro); return err }},
 		{"The events", func() (err error) { sources.Events, err = rolloutapi.Events(ctx, v.API, ro); return err }},
 		{"The Freezes", func() (err error) { sources.Freezes, err = rolloutapi.Freezes(ctx, v.API, ro.Namespace); return err }},
-		{"The recordings", func() (err error) { recording, err = kept.of(ctx, v.API, ro); return err }},
+		{"The recordings", func() error { return kept.read(ctx, v.API, ro) }},
 		{"Your rights", func() (err error) { sources.Rights, err = v.rights(ctx, ro); return err }},
 	} {
 		if err := part.read(); err != nil {
-			sources.Missing = append(sources.Missing, fmt.Sprintf("%s are left out: %v.", part.name, cli.Explained(err)))
+			sources.Missing = append(sources.Missing, fmt.Sprintf("%s can't be read: %v.", part.name, cli.Explained(err)))
 		}
 	}
 	sources.Rights.ReadOnly = s.ReadOnly
-	return sources, recording
+	return sources
 }
 
 // keyIn is the object that a path names.

@@ -407,19 +407,71 @@ func TestAnAnswerToAnotherQuestionIsRefused(t *testing.T) {
 	}
 }
 
-func TestSettingsAreTriedOnTheRecordingThatThePageShows(t *testing.T) {
+// recorded is a Rollout with the recording of its release, of so many windows.
+func recorded(t *testing.T, windows int) (*v1alpha1.Rollout, *v1alpha1.AnalysisResult) {
+	t.Helper()
 	ro, began := website(), metav1.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	ro.Status.Canary.StartedAt = &began
 	recorder := recording.New(recording.Release{Rollout: "shop/website", Revision: "canary2", Began: began.Time})
 	stage := policy.Stage{Judge: judge.Defaults()}
-	w := analysis.Window{Start: began.Time, End: began.Add(5 * time.Second), Weight: 10}
-	recorder.Add(recording.Entry{Window: &w, Stage: stage, Live: w.Start, At: w.End, Result: stage.Judge.Assess(judge.State{}, w.End), Action: policy.Hold})
+	for i := range windows {
+		start := began.Add(time.Duration(5*i) * time.Second)
+		w := analysis.Window{Start: start, End: start.Add(5 * time.Second), Weight: 10}
+		recorder.Add(recording.Entry{Window: &w, Stage: stage, Live: began.Time, At: w.End, Result: stage.Judge.Assess(judge.State{}, w.End), Action: policy.Hold})
+	}
 	text, err := recorder.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
 	result := &v1alpha1.AnalysisResult{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "website"}}
-	result.Status.Recordings = map[string]v1alpha1.Recording{recording.Key("canary2", w.Start): v1alpha1.Recording(text)}
+	result.Status.Recordings = map[string]v1alpha1.Recording{recording.Key("canary2", began.Time): v1alpha1.Recording(text)}
+	return ro, result
+}
+
+// TestARecordingStaysWhileItCannotBeRead: where the page removed it for a moment, tables that were
+// open and settings that were typed would be gone.
+func TestARecordingStaysWhileItCannotBeRead(t *testing.T) {
+	ro, result := recorded(t, 1)
+	var broken atomic.Bool
+	get := func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		if _, ok := o.(*v1alpha1.AnalysisResult); ok && broken.Load() {
+			return context.DeadlineExceeded
+		}
+		return api.Get(ctx, key, o, options...)
+	}
+	api, watched := watching(cluster(t, ro, result).WithInterceptorFuncs(interceptor.Funcs{Create: allow("jane"), Get: get}).Build())
+	l := listen(t, viewers{"jane": {API: api}}, "jane", "/api/rollouts/shop/website")
+	type points struct{ Points []view.Point }
+	if first := until(l, "recording", func(*points) bool { return true }); first == nil || len(first.Points) != 1 {
+		t.Fatalf("the recording is %+v", first)
+	}
+	<-watched
+	change := func(label string) {
+		t.Helper()
+		ro.Labels = map[string]string{"changed": label}
+		if err := api.Update(t.Context(), ro); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken.Store(true)
+	change("once")
+	until(l, "release", func(u update) bool {
+		return u.Release != nil && slices.ContainsFunc(u.Release.Missing, func(m string) bool { return strings.HasPrefix(m, "The recordings can't be read: ") })
+	})
+	broken.Store(false)
+	_, later := recorded(t, 2)
+	result.Status = later.Status
+	if err := api.Update(t.Context(), result); err != nil {
+		t.Fatal(err)
+	}
+	change("twice")
+	if next := until(l, "recording", func(*points) bool { return true }); next == nil || len(next.Points) != 2 {
+		t.Errorf("after the recording of one window comes %+v", next)
+	}
+}
+
+func TestSettingsAreTriedOnTheRecordingThatThePageShows(t *testing.T) {
+	ro, result := recorded(t, 1)
 	for _, tt := range []struct {
 		name, body string
 		objects    []client.Object

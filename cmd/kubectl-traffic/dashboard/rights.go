@@ -38,6 +38,7 @@ func (v *Viewer) canaryRights(ctx context.Context, cr *v1alpha1.CanaryRelease) (
 		rights.Promote = promote
 		rights.Patch, err = v.allowed(ctx, "patch", of)
 	}
+	rights.Unknown = err != nil
 	return rights, err
 }
 
@@ -60,6 +61,7 @@ func (v *Viewer) rights(ctx context.Context, ro *v1alpha1.Rollout) (view.Rights,
 		var err error
 		ask.of.Resource = ask.resource
 		if *ask.answer, err = v.allowed(ctx, ask.verb, ask.of); err != nil {
+			rights.Unknown = true
 			return rights, err
 		}
 	}

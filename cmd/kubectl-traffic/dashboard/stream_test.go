@@ -470,6 +470,33 @@ func TestARecordingStaysWhileItCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestRightsThatCannotBeReadAreNotDenied: the reason of a button does not ask for a role that the
+// viewer may have.
+func TestRightsThatCannotBeReadAreNotDenied(t *testing.T) {
+	silent := func(ctx context.Context, api client.WithWatch, o client.Object, options ...client.CreateOption) error {
+		if review, ok := o.(*authorizationv1.SelfSubjectAccessReview); ok && review.Spec.ResourceAttributes.Verb == "patch" {
+			return context.DeadlineExceeded
+		}
+		return allow("jane", "promote")(ctx, api, o, options...)
+	}
+	api := cluster(t, website(), cache()).WithInterceptorFuncs(interceptor.Funcs{Create: silent}).Build()
+	check := func(missing []string, actions []view.Action) {
+		t.Helper()
+		if !slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, "Your rights can't be read: ") }) || len(actions) == 0 {
+			t.Errorf("missing %q, actions %v", missing, actions)
+		}
+		for _, a := range actions {
+			if a.Disabled != "The cluster has not said what you may do. The page asks again by itself." {
+				t.Errorf("%s is disabled since %q", a.Name, a.Disabled)
+			}
+		}
+	}
+	release := until(listen(t, viewers{"jane": {API: api}}, "jane", "/api/rollouts/shop/website"), "release", func(u update) bool { return u.Release != nil }).Release
+	check(release.Missing, release.Actions)
+	cr := until(listen(t, viewers{"jane": {API: api}}, "jane", "/api/canaries/shop/cache"), "canary", func(c canary) bool { return c.Canary != nil }).Canary
+	check(cr.Missing, cr.Actions)
+}
+
 func TestSettingsAreTriedOnTheRecordingThatThePageShows(t *testing.T) {
 	ro, result := recorded(t, 1)
 	for _, tt := range []struct {

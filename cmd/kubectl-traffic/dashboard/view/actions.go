@@ -39,6 +39,8 @@ type Action struct {
 type Rights struct {
 	User                                                             string
 	Promote, Patch, Update, PatchDeployment, GetReplicaSet, ReadOnly bool
+	// Unknown is whether the cluster has not said all of them.
+	Unknown bool
 }
 
 // decisions are the buttons for spec.control, with their labels and questions, which name the
@@ -94,6 +96,8 @@ func (r Rights) lacks(verb string, has bool, object, namespace, resource string)
 	switch {
 	case r.ReadOnly:
 		return "The dashboard was started with --read-only. To decide, start it without that flag, or use kubectl traffic."
+	case r.Unknown:
+		return "The cluster has not said what you may do. The page asks again by itself."
 	case has:
 		return ""
 	}

@@ -101,6 +101,7 @@ func TestACanaryIsEndedWhereTheRightAndTheStateAllowIt(t *testing.T) {
 		{"a promoter", cache(v1alpha1.ReasonServing), view.Rights{User: "jane", Promote: true, Patch: true}, "", ""},
 		{"an editor", cache(v1alpha1.ReasonServing), view.Rights{User: "jane", Patch: true}, `The user jane may not promote the CanaryRelease cache in the namespace shop: ask for a role with the verbs "promote" and "patch" for "canaryreleases.serin.dev".`, "may not promote"},
 		{"a viewer", cache(v1alpha1.ReasonServing), view.Rights{}, "You may not promote", "You may not promote"},
+		{"rights that are not known", cache(v1alpha1.ReasonServing), view.Rights{Unknown: true}, "has not said what you may do", "has not said what you may do"},
 		{"read-only", cache(v1alpha1.ReasonServing), without(func(r *view.Rights) { r.ReadOnly = true }), "--read-only", "--read-only"},
 		{"the adoption is requested", cache(v1alpha1.ReasonServing, func(cr *v1alpha1.CanaryRelease) { cr.Spec.Transition = v1alpha1.CanaryTransitionAdopted }), everything, "It is requested already: spec.transition of the CanaryRelease cache is Adopted.", ""},
 		{"it was adopted", cache(v1alpha1.ReasonAdopted, decided(v1alpha1.CanaryTransitionAdopted, true)), everything, "requested already", "go back with helm rollback shop 4 --namespace shop"},

@@ -136,6 +136,7 @@ func TestButtonsArePossibleWhereTheRightAndTheStateAllowThem(t *testing.T) {
 		{"an editor", release, without(func(r *view.Rights) { r.Promote = false }), "Pause Undo", map[string]string{"Abort": `The user jane may not promote the Rollout website in the namespace shop: ask for a role with the verbs "promote" and "patch"`}},
 		{"a promoter may only decide", release, without(func(r *view.Rights) { r.Update, r.PatchDeployment = false, false }), "Promote Skip PromoteFull Abort", map[string]string{"Pause": "may not update", "Undo": `"deployments.apps"`}},
 		{"a viewer", release, view.Rights{}, "", map[string]string{"Promote": "You may not promote", "Undo": "Undo changes the Deployment website"}},
+		{"a viewer whose rights are not known", release, without(func(r *view.Rights) { r.Unknown = true }), "", map[string]string{"Undo": "has not said what you may do", "Promote": "has not said what you may do"}},
 		{"read-only", release, without(func(r *view.Rights) { r.ReadOnly = true }), "", map[string]string{"Undo": "--read-only", "Promote": "--read-only"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

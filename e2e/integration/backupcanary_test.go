@@ -77,12 +77,11 @@ func (q *restoredCanary) checkAnswers() {
 	w, answers := world{}, false
 	for _, m := range q.sorted() {
 		w.apply(m)
-		n := w.ready(q.chart)
-		if answers && n == 0 {
+		if answers && w.ready(q.chart) == 0 {
 			q.Errorf("no pod answers behind the Service %s from version %d of the store on", q.chart, m.version)
 			break
 		}
-		answers = answers || n > 0
+		answers = answers || w.answers(q.chart)
 	}
 	if !answers {
 		q.Errorf("no pod ever answers behind the Service %s", q.chart)

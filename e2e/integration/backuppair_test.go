@@ -135,7 +135,7 @@ func (h *history) answersFrom(service string) uint64 {
 	w, last := world{}, uint64(0)
 	for _, m := range h.sorted() {
 		w.apply(m)
-		if last = m.version; w.ready(service) > 0 {
+		if last = m.version; w.answers(service) {
 			break
 		}
 	}

@@ -248,6 +248,17 @@ func (w world) ready(service string) int {
 	return n
 }
 
+// answers tells whether anything answers behind a Service: a proxy whose backends have no ready pod does not.
+func (w world) answers(service string) bool {
+	for _, o := range w {
+		pod, ok := o.(*corev1.Pod)
+		if ok && pod.DeletionTimestamp == nil && podutils.IsPodReady(pod) && pod.Labels[traffic.LabelProxy] == "" {
+			return w.ready(service) > 0
+		}
+	}
+	return false
+}
+
 // proxies are the ready endpoints of a Service by EndpointSlices of Serin's.
 func (w world) proxies(service string) map[string]bool {
 	names := map[string]bool{}

@@ -40,12 +40,11 @@ func inEffectSplit(stable, canary int32) *splitv1.TrafficSplit {
 	return ts
 }
 
-// The check that every play ends with finds what it is there to find.
-func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
-	t.Parallel()
-	proxy := readyPod("proxy", "", corev1.ConditionTrue)
-	proxy.Labels = map[string]string{traffic.LabelProxy: "website"}
-	slice := &discoveryv1.EndpointSlice{
+// readyProxy is a proxy of the Service website with the EndpointSlice that names it.
+func readyProxy() (pod *corev1.Pod, slice *discoveryv1.EndpointSlice) {
+	pod = readyPod("proxy", "", corev1.ConditionTrue)
+	pod.Labels = map[string]string{traffic.LabelProxy: "website"}
+	slice = &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "website-proxies-ipv4", Labels: map[string]string{
 			discoveryv1.LabelManagedBy: endpoints.ManagedBy, discoveryv1.LabelServiceName: "website",
 		}},
@@ -53,6 +52,13 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 			Conditions: discoveryv1.EndpointConditions{Ready: new(true)}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "proxy"},
 		}},
 	}
+	return pod, slice
+}
+
+// The check that every play ends with finds what it is there to find.
+func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
+	t.Parallel()
+	proxy, slice := readyProxy()
 	begun := []client.Object{
 		readyPod("v1-a", "1", corev1.ConditionTrue), readyPod("v1-b", "1", corev1.ConditionTrue), readyPod("v2-a", "2", corev1.ConditionTrue), proxy, slice,
 		selecting("website-stable", map[string]string{"version": "1"}), selecting("website-canary", map[string]string{"version": "2"}),
@@ -115,6 +121,30 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestAProxyAnswersOnceAPodIsReadyBehindIt(t *testing.T) {
+	t.Parallel()
+	proxy, slice := readyProxy()
+	led := selecting("website", map[string]string{"app": "website", traffic.LabelProxy: "website"})
+	for name, test := range map[string]struct {
+		objects []client.Object
+		want    bool
+	}{
+		"only a proxy":                      {[]client.Object{led, slice, proxy}, false},
+		"a pod that is not ready behind it": {[]client.Object{led, slice, proxy, readyPod("v1-a", "1", corev1.ConditionFalse)}, false},
+		"a ready pod behind it":             {[]client.Object{led, slice, proxy, readyPod("v1-a", "1", corev1.ConditionTrue)}, true},
+		"a ready pod without its proxy":     {[]client.Object{led, slice, readyPod("v1-a", "1", corev1.ConditionTrue)}, false},
+		"a ready pod of its own":            {[]client.Object{selecting("website", map[string]string{"app": "website"}), readyPod("v1-a", "1", corev1.ConditionTrue)}, true},
+	} {
+		w := world{}
+		for _, o := range test.objects {
+			w.apply(moment{object: o})
+		}
+		if got := w.answers("website"); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

@@ -69,6 +69,28 @@ func TestAVersionIsScaledOnlyWhereItDiffers(t *testing.T) {
 	want(t, d)
 }
 
+// TestAVersionIsScaledFromZeroOnceItsPodsAreGone: until then its counts are of pods that go, so that
+// it would get traffic for which it has no pod.
+func TestAVersionIsScaledFromZeroOnceItsPodsAreGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		version kit.ReplicaSet
+		to      int32
+		want    bool
+	}{
+		"its pods are gone":                  {kit.ReplicaSet{Desired: 4}, 1, true},
+		"a pod is left":                      {kit.ReplicaSet{Desired: 4, Existing: 1, Available: 1}, 1, false},
+		"nothing says yet whether one is":    {kit.ReplicaSet{Desired: 4, Uncounted: true}, 1, false},
+		"it has pods, and nothing says more": {kit.ReplicaSet{Replicas: 1, Desired: 4, Uncounted: true}, 2, true},
+		"it is emptied for another scale":    {kit.ReplicaSet{Desired: 3, Existing: 1}, 0, true},
+	} {
+		d := &kit.Draft{}
+		Scale(d, &test.version, test.to, 4)
+		if got := len(d.Actions) > 0; got != test.want {
+			t.Errorf("%s: %v", name, d.Actions)
+		}
+	}
+}
+
 func TestAVersionIsDeletedOnce(t *testing.T) {
 	r, d := version("v1", kit.OwnerSerin, 0), &kit.Draft{}
 	Delete(d, &r)

@@ -32,7 +32,7 @@ func Saturated(r *kit.ReplicaSet, scale int32) bool {
 }
 
 // Scale gives a version so many pods and records the workload's scale on it, where they differ.
-// A version without any waits until its former pods are gone: they may be counted as available
+// A version without any waits until its previous pods are gone: they may be counted as available
 // after they were deleted.
 func Scale(d *kit.Draft, r *kit.ReplicaSet, replicas, scale int32) {
 	if replicas > 0 && r.Replicas == 0 && !r.Gone() {

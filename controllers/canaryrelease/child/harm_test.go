@@ -16,6 +16,9 @@ import (
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
+// rangesInRanges takes time and hardly any memory: a list for each turn would be more than one limit.
+const rangesInRanges = `{{ $list := until 10000 }}{{ range $list }}{{ range $list }}{{ range $list }}{{ end }}{{ end }}{{ end }}`
+
 // What a tenant can write into a chart to harm the manager. Each of them did while charts were
 // rendered in the manager's process.
 var harmful = map[string]struct {
@@ -32,12 +35,12 @@ var harmful = map[string]struct {
 		want:     "Helm needs more memory than its limit of 160 MiB: make the chart or its values smaller",
 	},
 	"ranges in ranges": {
-		template: `{{ range until 10000 }}{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}{{ end }}`,
+		template: rangesInRanges,
 		limits:   func(l *Limits) { l.CPU = time.Second },
 		want:     "Helm uses more CPU time than its limit of 1s: make the chart or its values simpler",
 	},
 	"ranges in ranges, on a machine that has no time for it": {
-		template: `{{ range until 10000 }}{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}{{ end }}`,
+		template: rangesInRanges,
 		limits:   func(l *Limits) { l.Time = time.Second },
 		want:     "Helm takes longer than its time limit of 1s: make the chart or its values simpler",
 	},

@@ -219,6 +219,9 @@ type Proxy struct {
 	Terminating bool
 	// StopsBy is when the grace period of one that is terminating ends.
 	StopsBy time.Time
+	// Unowned is when the pod of one that nothing owns was made; zero for one that has an owner. The
+	// pods of a restored backup have none until their ReplicaSet has adopted them.
+	Unowned time.Time
 	// Unread is true while nothing was read of the proxy, nor failed to be read, since what
 	// it is to serve is what it is now.
 	Unread bool

@@ -91,11 +91,12 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		wait, until := plan.Stopping(state.Proxies, now)
-		again = max(again, until) // one router has proxies
+		end, until := plan.Stopping(state.Proxies, now)
+		adoption, later := plan.Unadopted(state.Proxies, now)
+		again = max(again, until, later) // one router has proxies
 		for _, o := range slices.Backward(state.Objects) {
 			switch {
-			case outlastsProxies(o) && wait != "": // what goes last of the proxies brings the next look
+			case needed(o, adoption, end): // what goes last of the proxies brings the next look
 			case o.Changed:
 				patched = append(patched, patchedObject{o, router, target})
 			case o.Shared && (o.InUse || r.isDeleted(split.Namespace, o)): // what goes last of those that use it brings the next look
@@ -121,9 +122,12 @@ func lastCreated(objects []traffic.Object) (last time.Time) {
 	return last
 }
 
-// outlastsProxies reports whether proxies that stop still need an object.
-func outlastsProxies(o traffic.Object) bool {
-	return o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend
+// needed reports whether an object stays for proxies whose adoption, or whose end, is waited for.
+func needed(o traffic.Object, adoption, end string) bool {
+	if o.Workload {
+		return adoption != ""
+	}
+	return end != "" && (o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend)
 }
 
 // isMade reports whether an object is there that Serin made.

@@ -460,6 +460,47 @@ func TestProxiesThatLostTheirDeploymentDoNotHoldTheEndOfASplit(t *testing.T) {
 	}
 }
 
+// A backup has no owners: what runs its proxies stays until it has adopted them, and would not stop
+// them if it went before.
+func TestProxiesOfABackupAreAdoptedBeforeWhatRunsThemGoes(t *testing.T) {
+	for name, end := range ends() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.goLive()
+			proxies := func(change func(*corev1.Pod)) {
+				for _, pod := range w.pods() {
+					if pod.Labels[traffic.LabelProxy] != "" {
+						change(&pod)
+						w.must(w.api.Update(w.ctx(), &pod))
+					}
+				}
+			}
+			proxies(func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(w.clock.Now()) })
+			rs, deployment := w.loseDeployment()
+			end(w)
+			if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(rs), rs); err != nil {
+				t.Fatalf("the ReplicaSet goes before it has adopted the proxies: %v; %s", err, w.summary())
+			}
+			proxies(func(p *corev1.Pod) {
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: rs.Name, UID: rs.UID, Controller: new(true)}}
+			})
+			w.settle()
+			for _, o := range []client.Object{rs, deployment} {
+				if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+					t.Errorf("%T: error %v; %s", o, err, w.summary())
+				}
+			}
+			w.deploy()
+			w.settle()
+			w.stopped()
+			w.settle()
+			if split := w.split(); split != nil || w.service("web").Spec.Selector[traffic.LabelProxy] != "" {
+				t.Errorf("it is left: %s", w.summary())
+			}
+		})
+	}
+}
+
 // A restore of a backup brings the proxies before their split, and a Service that leads to them.
 func TestWhatIsRestoredBeforeItsSplitStaysForAWhile(t *testing.T) {
 	w := newWorld(t)

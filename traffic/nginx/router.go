@@ -326,6 +326,9 @@ func proxyOf(pod *corev1.Pod, reading traffic.Reading) traffic.Proxy {
 	if proxy.Terminating {
 		proxy.StopsBy = pod.DeletionTimestamp.Time
 	}
+	if metav1.GetControllerOf(pod) == nil {
+		proxy.Unowned = pod.CreationTimestamp.Time
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			proxy.Ready = c.Status == corev1.ConditionTrue

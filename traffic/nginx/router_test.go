@@ -380,6 +380,15 @@ func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
 	if p := proxyOf(pod, traffic.Reading{}); !p.Terminating || !p.StopsBy.Equal(stops.Time) {
 		t.Errorf("one that is being deleted: %+v", p)
 	}
+	made := metav1.NewTime(time.Unix(1e8, 0))
+	pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p5", CreationTimestamp: made}}
+	if p := proxyOf(pod, traffic.Reading{}); !p.Unowned.Equal(made.Time) {
+		t.Errorf("one that nothing owns: %+v", p)
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "proxies", Controller: new(true)}}
+	if p := proxyOf(pod, traffic.Reading{}); !p.Unowned.IsZero() {
+		t.Errorf("one that has an owner: %+v", p)
+	}
 }
 
 // said is what proxies say that they serve.

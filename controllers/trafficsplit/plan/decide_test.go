@@ -473,6 +473,10 @@ func TestDecide(t *testing.T) {
 			from: restored(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
 			programmed: "False Pending", message: "could not be read",
 		},
+		"restored, but no ReplicaSet has adopted a proxy of a backup": {
+			from: restored(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Unowned = o.Now.Add(-time.Second) },
+			programmed: "False Pending", message: "no ReplicaSet has adopted proxy",
+		},
 		"stopped: the proxies may finish": {
 			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent
@@ -752,6 +756,7 @@ func TestAProxyThatItsNodeDoesNotEndIsNotWaitedForWithoutEnd(t *testing.T) {
 	}{
 		"none is left":                         {},
 		"it is not told to stop":               {[]traffic.Proxy{{Name: "p1"}}, finish, 5 * time.Second},
+		"nothing owns it":                      {[]traffic.Proxy{{Name: "p1", Unowned: now.Add(-time.Hour)}}, `nothing owns the proxy "p1", so that nothing stops it; delete the pod`, 5 * time.Second},
 		"it has time":                          {[]traffic.Proxy{proxy(90 * time.Second)}, finish, 90 * time.Second},
 		"its time is over":                     {[]traffic.Proxy{proxy(0)}, `proxy "p1" was to stop by 12:00:00 UTC, and node "n1" does not say that it has; it is not waited for after 12:01:00 UTC`, time.Minute},
 		"its time has long been over":          {[]traffic.Proxy{proxy(-59 * time.Second)}, `proxy "p1" was to stop by 11:59:01 UTC, and node "n1" does not say that it has; it is not waited for after 12:00:01 UTC`, time.Second},
@@ -761,6 +766,26 @@ func TestAProxyThatItsNodeDoesNotEndIsNotWaitedForWithoutEnd(t *testing.T) {
 		"the first that is over is looked for": {[]traffic.Proxy{proxy(30 * time.Second), proxy(10 * time.Second)}, finish, 10 * time.Second},
 	} {
 		if wait, again := plan.Stopping(test.proxies, now); wait != test.wait || again != test.again {
+			t.Errorf("%s: it waits for %q, and looks again after %s", name, wait, again)
+		}
+	}
+}
+
+func TestWhatRunsProxiesStaysUntilItHasAdoptedThem(t *testing.T) {
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		proxy traffic.Proxy
+		again time.Duration // 0 for one that is not waited for
+	}{
+		"it has an owner":              {},
+		"it has none yet":              {traffic.Proxy{Unowned: now.Add(-10 * time.Second)}, 5 * time.Second},
+		"it has had none for long":     {traffic.Proxy{Unowned: now.Add(-58 * time.Second)}, 2 * time.Second},
+		"it has had none for too long": {traffic.Proxy{Unowned: now.Add(-time.Minute)}, 0},
+		"it stops by itself":           {traffic.Proxy{Unowned: now, Terminating: true}, 0},
+	} {
+		test.proxy.Name = "p2"
+		wait, again := plan.Unadopted([]traffic.Proxy{{Name: "p1"}, test.proxy}, now)
+		if again != test.again || strings.Contains(wait, `"p2"`) != (test.again > 0) {
 			t.Errorf("%s: it waits for %q, and looks again after %s", name, wait, again)
 		}
 	}

@@ -105,6 +105,9 @@ func dismantle(o Observation, d *Decision) (wait string, again time.Duration) {
 		}
 	}
 	if len(workload) > 0 {
+		if adoption, again := Unadopted(o.DataPlane.Proxies, o.Now); adoption != "" {
+			return adoption, again
+		}
 		slices.Reverse(workload) // so that the budget goes before the pods that it counts
 		d.Actions = append(d.Actions, deleteAll(workload, "traffic no longer passes the proxies")...)
 		return "the proxies are being stopped", 0
@@ -115,6 +118,22 @@ func dismantle(o Observation, d *Decision) (wait string, again time.Duration) {
 	if len(others) > 0 {
 		d.Actions = append(d.Actions, deleteAll(others, "no proxy is left")...)
 		return "the proxies' objects are being deleted", 0
+	}
+	return "", 0
+}
+
+// adoptedWithin is how long after it was made a pod is expected to have an owner. Its ReplicaSet adopts
+// it within seconds, where there is one and the controller of ReplicaSets runs.
+const adoptedWithin = time.Minute
+
+// Unadopted is what the deletion of the ReplicaSets and the Deployment of some proxies waits for, and
+// when to look again if nothing changes; nothing when each proxy has an owner, or has lacked one for
+// long. A pod whose ReplicaSet goes before it has adopted it is stopped by nothing.
+func Unadopted(proxies []traffic.Proxy, now time.Time) (wait string, again time.Duration) {
+	for _, p := range proxies {
+		if left := p.Unowned.Add(adoptedWithin).Sub(now); !p.Terminating && !p.Unowned.IsZero() && left > 0 {
+			return fmt.Sprintf("no ReplicaSet has adopted proxy %q yet, and would stop it", p.Name), min(left, blockedRecheck)
+		}
 	}
 	return "", 0
 }
@@ -130,6 +149,8 @@ func Stopping(proxies []traffic.Proxy, now time.Time) (wait string, again time.D
 	for _, p := range proxies {
 		stop, look := p.StopsBy, p.StopsBy.Add(lostAfter)
 		switch {
+		case !p.Terminating && !p.Unowned.IsZero():
+			wait, look = fmt.Sprintf("nothing owns the proxy %q, so that nothing stops it; delete the pod", p.Name), now.Add(blockedRecheck)
 		case !p.Terminating: // what is to stop it may be what no watch reports
 			wait, look = cmp.Or(wait, "the proxies finish their requests"), now.Add(blockedRecheck)
 		case p.Ready:

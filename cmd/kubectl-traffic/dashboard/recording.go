@@ -24,8 +24,8 @@ type recordings struct {
 }
 
 // read reads the recording of the release that the Rollout shows: of its canary, or else of
-// the last one that ended. It is nil where nothing is recorded. One that can't be read now
-// leaves what was read last: on a page, its table may be open and its settings be typed in.
+// the last one that ended. made is nil where nothing is recorded. A recording that can't be read
+// now leaves the last one: on a page, its table may be open, and settings typed in.
 func (k *recordings) read(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) error {
 	now, err := stored(ctx, api, ro)
 	if err != nil || k.known && now == k.stored {

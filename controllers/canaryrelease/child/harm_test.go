@@ -16,7 +16,7 @@ import (
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
-// rangesInRanges takes time and hardly any memory: a list for each turn would be more than one limit.
+// rangesInRanges takes time and hardly any memory: with a list for each turn it could meet the limit of memory first.
 const rangesInRanges = `{{ $list := until 10000 }}{{ range $list }}{{ range $list }}{{ range $list }}{{ end }}{{ end }}{{ end }}`
 
 // What a tenant can write into a chart to harm the manager. Each of them did while charts were

@@ -13,6 +13,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -100,26 +101,40 @@ func (s *site) autoscale(part canaryPart, least int32) {
 	s.requireReplicas(part, least)
 }
 
-// stopAutoscaling takes the autoscaler away, and scales the release as its chart says.
+// stopAutoscaling takes the autoscaler away, and scales the release as its chart says: once
+// more if Kubernetes follows the autoscaler before it sees that it is gone.
 func (s *site) stopAutoscaling(part canaryPart, replicas int32) {
 	s.t.Helper()
 	s.kubectl("delete", "horizontalpodautoscaler", part.deployment)
-	s.kubectl("scale", "deployment/"+part.deployment, fmt.Sprintf("--replicas=%d", replicas))
-	s.requireReplicas(part, replicas)
+	s.awaitReplicas(part, replicas, func() {
+		s.kubectl("scale", "deployment/"+part.deployment, fmt.Sprintf("--replicas=%d", replicas))
+	})
 }
 
 // requireReplicas waits until a release has exactly that many pods, all of them available.
 func (s *site) requireReplicas(part canaryPart, want int32) {
+	s.t.Helper()
+	s.awaitReplicas(part, want, func() {})
+}
+
+// awaitReplicas is requireReplicas, and calls scale whenever the release shall have another
+// number of pods.
+func (s *site) awaitReplicas(part canaryPart, want int32, scale func()) {
 	s.t.Helper()
 	d := &appsv1.Deployment{}
 	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
 		if err := s.api.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: part.deployment}, d); err != nil {
 			return false, err
 		}
-		return *d.Spec.Replicas == want && d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == want && d.Status.AvailableReplicas == want, nil
+		if *d.Spec.Replicas != want {
+			scale()
+			return false, nil
+		}
+		return d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == want && d.Status.AvailableReplicas == want, nil
 	})
 	if err != nil {
-		s.t.Fatalf("wait until Deployment %s has %d pods: %v; it has %+v", part.deployment, want, err, d.Status)
+		s.t.Fatalf("wait until Deployment %s has %d pods: %v; it shall have %d, and has %d, %d of them available", part.deployment, want, err,
+			ptr.Deref(d.Spec.Replicas, 1), d.Status.Replicas, d.Status.AvailableReplicas)
 	}
 }
 

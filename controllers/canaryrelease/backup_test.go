@@ -16,6 +16,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+	"github.com/serin-dev/serin/controllers/workload"
 )
 
 // restore brings a CanaryRelease back as Velero does it, in the place of the one that there is.
@@ -290,6 +291,26 @@ func TestACanaryReleaseGoesWithItsNamespaceAtOnce(t *testing.T) {
 		err := c.Get(t.Context(), key("try"), &v1alpha1.CanaryRelease{})
 		if client.IgnoreNotFound(err) != nil || err != nil != test.want {
 			t.Errorf("%s: the CanaryRelease: %v", name, err)
+		}
+	}
+}
+
+// TestACanaryThatWasLostIsToldFromTheVersionsOfItsDeployment, which has had the template of each of them.
+func TestACanaryThatWasLostIsToldFromTheVersionsOfItsDeployment(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"a version":                  {map[string]string{workload.AnnotationRevision: "1"}, false},
+		"a canary that was adopted":  {map[string]string{v1alpha1.AnnotationCanaryWorkload: "web", workload.AnnotationRevision: "2"}, false},
+		"a canary that was lost":     {map[string]string{v1alpha1.AnnotationCanaryWorkload: "web"}, true},
+		"a canary of another's name": {map[string]string{v1alpha1.AnnotationCanaryWorkload: "db"}, false},
+	} {
+		s := observationOf(t)
+		controller := metav1.NewControllerRef(s.deployments["web"], appsv1.SchemeGroupVersion.WithKind("Deployment"))
+		s.replicaSets = []appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Name: "web-2", Annotations: test.annotations, OwnerReferences: []metav1.OwnerReference{*controller}}}}
+		if w, err := s.observeWorkload("web"); err != nil || len(w.ReplicaSets) != 1 || w.ReplicaSets[0].Unpromoted != test.want {
+			t.Errorf("%s: %+v, %v", name, w.ReplicaSets, err)
 		}
 	}
 }

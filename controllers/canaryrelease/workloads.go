@@ -136,6 +136,7 @@ func (s *observation) observeWorkload(name string) (helmrelease.Workload, error)
 		}
 		observed := read(rs)
 		observed.Owner, observed.Marked, observed.Rolls = owner, marked, rs.Annotations[v1alpha1.AnnotationCanaryRolls] == "true"
+		observed.Unpromoted = rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == name && rs.Annotations[workload.AnnotationRevision] == ""
 		observed.Failure = shell.Failed(rs).Reason // its message may quote a value of the release
 		w.ReplicaSets = append(w.ReplicaSets, observed)
 	}

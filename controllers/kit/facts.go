@@ -61,8 +61,8 @@ type ReplicaSet struct {
 	// Marked is whether it carries the mark of what is released.
 	Marked bool
 	// Unpromoted is whether it was made a canary, for what is released or for an earlier one of
-	// its name, and never handed over since. The Deployment controls one whose owner was lost, as
-	// after the restore of a backup.
+	// its name, and never became the version of the Deployment, which controls one whose owner
+	// was lost, as after the restore of a backup.
 	Unpromoted bool
 	// Rolls is whether it was made of pods that read objects of its own, so that the
 	// Deployment makes others.

@@ -76,6 +76,9 @@ func transformReplicaSet(object any) (any, error) {
 			kept[key] = value
 		}
 	}
+	if revision, found := rs.Annotations[workload.AnnotationRevision]; found && kept[v1alpha1.AnnotationCanaryWorkload] != "" {
+		kept[workload.AnnotationRevision] = revision
+	}
 	rs.Annotations = sharedScale(kept)
 	return workload.Reduce(rs), nil
 }

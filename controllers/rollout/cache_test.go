@@ -54,11 +54,21 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 		},
 		"of a ReplicaSet what the template is compared by, and the annotations that are read": {
 			object: &appsv1.ReplicaSet{
-				ObjectMeta: with(meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, v1alpha1.AnnotationRejected, "team", "deployment.kubernetes.io/revision"), v1alpha1.FieldManager),
+				ObjectMeta: with(meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, v1alpha1.AnnotationRejected, "team", workload.AnnotationRevision), v1alpha1.FieldManager),
 				Spec:       appsv1.ReplicaSetSpec{Template: template},
 			},
 			want: workload.Reduce(&appsv1.ReplicaSet{
 				ObjectMeta: meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, v1alpha1.AnnotationRejected),
+				Spec:       appsv1.ReplicaSetSpec{Template: template},
+			}).DeepCopyObject(),
+		},
+		"of a canary's ReplicaSet also whether the Deployment had its template": {
+			object: &appsv1.ReplicaSet{
+				ObjectMeta: meta(v1alpha1.AnnotationCanaryWorkload, workload.AnnotationRevision, "team"),
+				Spec:       appsv1.ReplicaSetSpec{Template: template},
+			},
+			want: workload.Reduce(&appsv1.ReplicaSet{
+				ObjectMeta: meta(v1alpha1.AnnotationCanaryWorkload, workload.AnnotationRevision),
 				Spec:       appsv1.ReplicaSetSpec{Template: template},
 			}).DeepCopyObject(),
 		},

@@ -18,6 +18,10 @@ import (
 // calls an adopted ReplicaSet saturated.
 const AnnotationDesiredReplicas = "deployment.kubernetes.io/desired-replicas"
 
+// AnnotationRevision is the number that the Deployment controller gives a ReplicaSet whose
+// template is, or was, that of its Deployment.
+const AnnotationRevision = "deployment.kubernetes.io/revision"
+
 // BackendName is the name of the Service of one version: "<root>-<role>".
 func BackendName(root, role string) string { return root + "-" + role }
 

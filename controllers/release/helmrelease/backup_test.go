@@ -21,6 +21,7 @@ func (w *world) restore() {
 	for _, rs := range w.rss {
 		if rs.marked { // the canary of another CanaryRelease has another name
 			rs.name, rs.revision = rs.name+"-before", rs.revision+"-before"
+			rs.unpromoted = rs.owner == kit.OwnerSerin && rs.template != w.deps[rs.dep].template
 		}
 		rs.owner, rs.marked = kit.OwnerDeployment, false
 	}
@@ -66,17 +67,44 @@ func TestADeploymentStaysPausedAfterAFailedUpgradeInARestoredBackup(t *testing.T
 	}
 }
 
+// scaleBefore gives the versions the pods that they have when a restored Deployment which is held was
+// scaled to what it allows while they started.
+func (w *world) scaleBefore() {
+	w.deps["web"].paused, w.deps["web"].held = true, true
+	for _, rs := range w.rss {
+		if pods := map[string]int32{"web-1": 1, "web-d1-before": 4}[rs.name]; pods > 0 {
+			rs.replicas, rs.existing, rs.available = pods, pods, pods
+		}
+	}
+}
+
+// TestADeploymentOfWhichTheCanaryHasMorePodsIsReleasedInARestoredBackup, although Helm's upgrade failed: it had
+// changed nothing.
+func TestADeploymentOfWhichTheCanaryHasMorePodsIsReleasedInARestoredBackup(t *testing.T) {
+	w := newWorld(t)
+	w.run(30)
+	w.failUpgrade = "before"
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	w.run(30)
+	w.restore()
+	w.scaleBefore()
+	w.run(60)
+	if d := w.deps["web"]; d.paused || d.template != "old" || !strings.HasPrefix(w.says(), "Deprecated: ") {
+		t.Errorf("the Deployment is %+v; it says %s\n%s", d, w.says(), w.history())
+	}
+	for _, rs := range w.rss {
+		if want := map[string]int32{"web-1": 4}[rs.name]; rs.dep == "web" && rs.existing != want {
+			t.Errorf("%s has %d pods\n%s", rs.name, rs.existing, w.history())
+		}
+	}
+}
+
 // TestADeploymentThatWasHeldIsReleasedInARestoredBackup before the canary is made again.
 func TestADeploymentThatWasHeldIsReleasedInARestoredBackup(t *testing.T) {
 	w := newWorld(t)
 	w.run(30)
 	w.restore()
-	w.deps["web"].paused, w.deps["web"].held = true, true
-	for _, rs := range w.rss { // while the pods started, the controller scaled both versions to what it allows
-		if pods := map[string]int32{"web-1": 1, "web-d1-before": 4}[rs.name]; pods > 0 {
-			rs.replicas, rs.existing, rs.available = pods, pods, pods
-		}
-	}
+	w.scaleBefore()
 	w.run(30)
 	if d := w.deps["web"]; d.paused || !strings.HasPrefix(w.says(), "Serving") {
 		t.Errorf("the Deployment is %+v; it says %s\n%s", d, w.says(), w.history())

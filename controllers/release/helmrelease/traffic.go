@@ -3,6 +3,7 @@
 package helmrelease
 
 import (
+	"math"
 	"slices"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -12,7 +13,8 @@ import (
 
 // stable is the version of a workload that requests go to beside the canary: of those that
 // its Deployment has, the one with most available pods, since that may have been rolled out
-// past Serin. Of two with the same number it stays the one that the Services select.
+// past Serin. Of two with the same number it stays the one that the Services select. A canary whose
+// owner was lost comes last, however many pods it has: the Deployment does not keep it.
 func (s *snapshot) stable(w *Workload) *kit.ReplicaSet {
 	pinned := map[string]bool{}
 	for _, svc := range s.servicesOf(w.Name) {
@@ -21,6 +23,9 @@ func (s *snapshot) stable(w *Workload) *kit.ReplicaSet {
 	var best *kit.ReplicaSet
 	rank := func(r *kit.ReplicaSet) int64 {
 		n := int64(r.Available) * 4
+		if r.Unpromoted {
+			n -= math.MaxInt32 * 4
+		}
 		if pinned[r.Revision] {
 			n += 2
 		}

@@ -76,6 +76,7 @@ type replicaSet struct {
 	uid                           int
 	owner                         kit.Owner
 	marked, rolls, deleting       bool
+	unpromoted                    bool // the Deployment, which controls it, has never had its template
 	replicas, existing, available int32
 	desired                       int32
 }
@@ -189,7 +190,7 @@ func (w *world) observeWorkload(name string, known bool) (Workload, bool) {
 		out.ReplicaSets = append(out.ReplicaSets, kit.ReplicaSet{
 			Object: kit.Object{Name: rs.name, UID: types.UID(strconv.Itoa(rs.uid)), ResourceVersion: "1"}, Owner: rs.owner, Marked: rs.marked, Rolls: rs.rolls,
 			Revision: rs.revision, Current: !d.absent && rs.template == d.template, Replicas: rs.replicas, Existing: rs.existing,
-			Available: rs.available, Desired: rs.desired, Deleting: rs.deleting,
+			Available: rs.available, Desired: rs.desired, Deleting: rs.deleting, Unpromoted: rs.unpromoted,
 		})
 	}
 	onRecord := slices.ContainsFunc(w.cr.Status.Workloads, func(s v1alpha1.CanaryWorkload) bool { return s.Name == name })

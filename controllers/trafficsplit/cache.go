@@ -113,9 +113,19 @@ func transformService(object any) (any, error) {
 	return object, nil
 }
 
+// managedByKubernetes is who manages the EndpointSlices of Services with a selector.
+const managedByKubernetes = "endpointslice-controller.k8s.io"
+
+// restored reports whether a backup brought an EndpointSlice. Its endpoints are pods that are gone: Kubernetes
+// has each Service own those that it makes for it, and deletes others of its own as soon as it sees them.
+func restored(slice *discoveryv1.EndpointSlice) bool {
+	return slice.Labels[discoveryv1.LabelManagedBy] == managedByKubernetes && metav1.GetControllerOfNoCopy(slice) == nil
+}
+
 // transformEndpointSlice keeps whose endpoints they are, whether they are ready, in
 // which zone, and whether they have hints. Of the addresses one stays, to tell
-// endpoints that are no pods apart. Those of proxies, which are written as a whole, it keeps.
+// endpoints that are no pods apart. Those of proxies, which are written as a whole, it keeps. Of one that
+// a backup brought it keeps no endpoints.
 func transformEndpointSlice(object any) (any, error) {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
@@ -127,6 +137,9 @@ func transformEndpointSlice(object any) (any, error) {
 	}
 	slice.Annotations = nil
 	slice.Ports = nil
+	if restored(slice) {
+		slice.Endpoints = nil
+	}
 	zones := map[string]*string{} // of which there are few: endpoints share the names
 	for i := range slice.Endpoints {
 		e := &slice.Endpoints[i]

@@ -66,6 +66,28 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	}
 }
 
+// Those that a backup brings name pods that are gone, until the controller of EndpointSlices deletes them.
+func TestEndpointsOfABackupAreNone(t *testing.T) {
+	owner := metav1.NewControllerRef(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "u"}}, corev1.SchemeGroupVersion.WithKind("Service"))
+	for name, test := range map[string]struct {
+		manager string
+		owners  []metav1.OwnerReference
+		want    int
+	}{
+		"of the Service":          {managedByKubernetes, []metav1.OwnerReference{*owner}, 1},
+		"of a backup":             {managedByKubernetes, nil, 0},
+		"that a user has written": {"", nil, 1},
+	} {
+		got, err := transformEndpointSlice(&discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelManagedBy: test.manager}, OwnerReferences: test.owners},
+			Endpoints:  []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
+		})
+		if slice, ok := got.(*discoveryv1.EndpointSlice); err != nil || !ok || len(slice.Endpoints) != test.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestTheCacheKeepsWhatIsWrittenOfTheEndpointsOfProxies(t *testing.T) {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-proxies-ipv4", Labels: map[string]string{discoveryv1.LabelManagedBy: endpoints.ManagedBy}},

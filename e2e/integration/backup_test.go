@@ -56,7 +56,9 @@ func (s *scene) backup() (objects []*unstructured.Unstructured) {
 			s.Fatal(err)
 		}
 		for i := range list.Items {
-			objects = append(objects, &list.Items[i])
+			if list.Items[i].GetDeletionTimestamp() == nil { // Velero leaves out what is being deleted
+				objects = append(objects, &list.Items[i])
+			}
 		}
 	}
 	return objects
@@ -194,7 +196,10 @@ func (p *stage) answersSince(mode restoreMode) {
 	if !mode.running {
 		p.promise.writes = restoredWithin
 	}
-	p.Cleanup(func() { p.begun = max(p.begun, from, p.answersFrom("website")) })
+	p.Cleanup(func() {
+		first, _ := p.first(func(w world) bool { return w.answers("website") })
+		p.begun = max(p.begun, from, first)
+	})
 }
 
 // resume keeps the promise of all pods from now on.

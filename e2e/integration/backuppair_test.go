@@ -32,10 +32,11 @@ func behind(service, image string) *appsv1.Deployment {
 }
 
 // beginPair plays until the first of two Services has all traffic, and nothing is behind the second.
+// How many pods are behind one is the user's to say; each that gets a share has one at least.
 func beginPair(t *testing.T) *stage {
 	t.Helper()
 	s := newScene(t)
-	p := &stage{scene: s, history: record(s), time: newMeasurements(), promise: promise{keeps: 2}}
+	p := &stage{scene: s, history: record(s), time: newMeasurements(), promise: promise{keeps: 1}}
 	ro := newRollout(v1alpha1.Step{Weight: 20, Hold: "1h"}, v1alpha1.Step{Weight: 60, Hold: "1h"})
 	ro.Spec.WorkloadRef, ro.Spec.Services = v1alpha1.WorkloadReference{}, &v1alpha1.ServicePair{Stable: firstService, Canary: secondService}
 	for _, name := range []string{firstService, secondService} {
@@ -47,6 +48,7 @@ func beginPair(t *testing.T) *stage {
 	s.serveProxies()
 	p.operator = s.startOperator(p.time)
 	s.waitReason(v1alpha1.ReasonStable)
+	p.waitKept()
 	p.begun = p.moment()
 	t.Cleanup(p.checkPromise)
 	return p
@@ -101,10 +103,11 @@ func (p *stage) waitPromoted() {
 		is, reason, _ := ready(p.rollout())
 		return is && reason == v1alpha1.ReasonStable && st.Stable != nil && st.Stable.Service == secondService && p.weightOfSecond() == 100
 	})
+	p.waitKept()
 }
 
-// restoredPair restores a backup of a pair in another namespace. From the moment at which some pod
-// answers behind the root Service, one always does, and each Service that gets a share has pods.
+// restoredPair restores a backup of a pair in another namespace. From the moment at which pods answer
+// behind the root Service and each that gets a share, they always do.
 func (p *stage) restoredPair(mode restoreMode) *stage {
 	p.Helper()
 	return p.restoredPairWith(mode, func(*unstructured.Unstructured) bool { return false })
@@ -118,7 +121,7 @@ func (p *stage) restoredPairWith(mode restoreMode, except func(*unstructured.Uns
 	s := newScene(p.T)
 	q := &stage{scene: s, history: record(s), time: newMeasurements(), promise: promise{keeps: 1}}
 	p.Cleanup(q.checkPromise)
-	p.Cleanup(func() { q.begun = q.answersFrom("website") })
+	p.Cleanup(func() { q.begun, _ = q.keptFrom() })
 	s.serveProxies()
 	if mode.running {
 		q.operator = s.startOperator(q.time)
@@ -130,16 +133,32 @@ func (p *stage) restoredPairWith(mode restoreMode, except func(*unstructured.Uns
 	return q
 }
 
-// answersFrom is the version of the store at which a pod answered behind a Service first.
-func (h *history) answersFrom(service string) uint64 {
-	w, last := world{}, uint64(0)
+// first is the version of the store at which a world first was as it is wanted; the last one while none
+// has been.
+func (h *history) first(wanted func(world) bool) (from uint64, ever bool) {
+	w := world{}
 	for _, m := range h.sorted() {
 		w.apply(m)
-		if last = m.version; w.answers(service) {
-			break
+		if from = m.version; wanted(w) {
+			return from, true
 		}
 	}
-	return last
+	return from, false
+}
+
+// keptFrom is the version of the store from which on the promise is to be kept: at which pods first
+// answered behind the root Service and behind each that gets a share.
+func (p *stage) keptFrom() (from uint64, ever bool) {
+	return p.first(func(w world) bool { return w.answers("website") && w.broken(p.promise) == "" })
+}
+
+// waitKept waits until pods have answered behind each Service that gets a share.
+func (p *stage) waitKept() {
+	p.Helper()
+	p.eventually("pods answer behind each Service that gets a share", func(context.Context) bool {
+		_, ever := p.keptFrom()
+		return ever
+	})
 }
 
 // largestShare is the largest weight that a Service was to have until now.
@@ -169,6 +188,7 @@ func TestABackupOfTwoServicesBetweenReleasesThatIsRestoredIsStable(t *testing.T)
 			t.Parallel()
 			q := beginPair(t).restoredPair(mode)
 			q.waitReason(v1alpha1.ReasonStable)
+			q.waitKept()
 			if st := q.rollout().Status.Stable; st == nil || st.Service != firstService {
 				t.Errorf("stable is %+v", st)
 			}
@@ -258,4 +278,5 @@ func TestARolloutOfTwoServicesWaitsForTheSplitOfABackup(t *testing.T) {
 	}
 	q.pass(10 * time.Minute)
 	q.waitReason(v1alpha1.ReasonStable)
+	q.waitKept()
 }

@@ -241,7 +241,7 @@ func (w world) ready(service string) int {
 	selector, proxies, n := labels.SelectorFromSet(svc.Spec.Selector), w.proxies(service), 0
 	for _, o := range w {
 		pod, ok := o.(*corev1.Pod)
-		if ok && pod.DeletionTimestamp == nil && podutils.IsPodReady(pod) && (selector.Matches(labels.Set(pod.Labels)) || proxies[pod.Name]) {
+		if ok && pod.DeletionTimestamp == nil && podutils.IsPodReady(pod) && (selector.Matches(labels.Set(pod.Labels)) || proxies[pod.Status.PodIP]) {
 			n++
 		}
 	}
@@ -259,9 +259,10 @@ func (w world) answers(service string) bool {
 	return false
 }
 
-// proxies are the ready endpoints of a Service by EndpointSlices of Serin's.
+// proxies are the addresses of the ready endpoints of a Service by EndpointSlices of Serin's. Those of a
+// backup are of pods that had the names of the present ones.
 func (w world) proxies(service string) map[string]bool {
-	names := map[string]bool{}
+	addresses := map[string]bool{}
 	for _, o := range w {
 		slice, ok := o.(*discoveryv1.EndpointSlice)
 		if !ok || !endpoints.Ours(slice) || slice.Labels[discoveryv1.LabelServiceName] != service {
@@ -269,11 +270,11 @@ func (w world) proxies(service string) map[string]bool {
 		}
 		for _, e := range slice.Endpoints {
 			if *e.Conditions.Ready {
-				names[e.TargetRef.Name] = true
+				addresses[e.Addresses[0]] = true
 			}
 		}
 	}
-	return names
+	return addresses
 }
 
 // versions are those whose ready pods a Service selects.

@@ -43,13 +43,13 @@ func inEffectSplit(stable, canary int32) *splitv1.TrafficSplit {
 // readyProxy is a proxy of the Service website with the EndpointSlice that names it.
 func readyProxy() (pod *corev1.Pod, slice *discoveryv1.EndpointSlice) {
 	pod = readyPod("proxy", "", corev1.ConditionTrue)
-	pod.Labels = map[string]string{traffic.LabelProxy: "website"}
+	pod.Labels, pod.Status.PodIP = map[string]string{traffic.LabelProxy: "website"}, "10.0.0.1"
 	slice = &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "website-proxies-ipv4", Labels: map[string]string{
 			discoveryv1.LabelManagedBy: endpoints.ManagedBy, discoveryv1.LabelServiceName: "website",
 		}},
 		Endpoints: []discoveryv1.Endpoint{{
-			Conditions: discoveryv1.EndpointConditions{Ready: new(true)}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "proxy"},
+			Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "proxy"},
 		}},
 	}
 	return pod, slice
@@ -128,15 +128,18 @@ func TestAProxyAnswersOnceAPodIsReadyBehindIt(t *testing.T) {
 	t.Parallel()
 	proxy, slice := readyProxy()
 	led := selecting("website", map[string]string{"app": "website", traffic.LabelProxy: "website"})
+	again := proxy.DeepCopy()
+	again.Status.PodIP = "10.0.0.2"
 	for name, test := range map[string]struct {
 		objects []client.Object
 		want    bool
 	}{
-		"only a proxy":                      {[]client.Object{led, slice, proxy}, false},
-		"a pod that is not ready behind it": {[]client.Object{led, slice, proxy, readyPod("v1-a", "1", corev1.ConditionFalse)}, false},
-		"a ready pod behind it":             {[]client.Object{led, slice, proxy, readyPod("v1-a", "1", corev1.ConditionTrue)}, true},
-		"a ready pod without its proxy":     {[]client.Object{led, slice, readyPod("v1-a", "1", corev1.ConditionTrue)}, false},
-		"a ready pod of its own":            {[]client.Object{selecting("website", map[string]string{"app": "website"}), readyPod("v1-a", "1", corev1.ConditionTrue)}, true},
+		"only a proxy":                               {[]client.Object{led, slice, proxy}, false},
+		"a pod that is not ready behind it":          {[]client.Object{led, slice, proxy, readyPod("v1-a", "1", corev1.ConditionFalse)}, false},
+		"a ready pod behind it":                      {[]client.Object{led, slice, proxy, readyPod("v1-a", "1", corev1.ConditionTrue)}, true},
+		"a ready pod, and another proxy of the name": {[]client.Object{led, slice, again, readyPod("v1-a", "1", corev1.ConditionTrue)}, false},
+		"a ready pod without its proxy":              {[]client.Object{led, slice, readyPod("v1-a", "1", corev1.ConditionTrue)}, false},
+		"a ready pod of its own":                     {[]client.Object{selecting("website", map[string]string{"app": "website"}), readyPod("v1-a", "1", corev1.ConditionTrue)}, true},
 	} {
 		w := world{}
 		for _, o := range test.objects {

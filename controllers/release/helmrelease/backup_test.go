@@ -81,11 +81,7 @@ func (w *world) scaleBefore() {
 // TestADeploymentOfWhichTheCanaryHasMorePodsIsReleasedInARestoredBackup, although Helm's upgrade failed: it had
 // changed nothing.
 func TestADeploymentOfWhichTheCanaryHasMorePodsIsReleasedInARestoredBackup(t *testing.T) {
-	w := newWorld(t)
-	w.run(30)
-	w.failUpgrade = "before"
-	w.transition(v1alpha1.CanaryTransitionAdopted)
-	w.run(30)
+	w := newFailedUpgrade(t)
 	w.restore()
 	w.scaleBefore()
 	w.run(60)

@@ -263,11 +263,7 @@ func names(actions []kit.Action) []string {
 }
 
 func TestAFailedUpgradeIsTriedAgainAfterAWhile(t *testing.T) {
-	w := newWorld(t)
-	w.run(30)
-	w.failUpgrade = "before"
-	w.transition(v1alpha1.CanaryTransitionAdopted)
-	w.run(30)
+	w := newFailedUpgrade(t)
 	o := w.observe()
 	o.Now = o.UpgradeFailedAt.Add(time.Second)
 	d := Decide(o)
@@ -286,11 +282,7 @@ func TestAFailedUpgradeIsTriedAgainAfterAWhile(t *testing.T) {
 }
 
 func TestAnUpgradeThatTakesLongIsTriedAgainAWhileAfterItsEnd(t *testing.T) {
-	w := newWorld(t)
-	w.run(30)
-	w.failUpgrade = "before"
-	w.transition(v1alpha1.CanaryTransitionAdopted)
-	w.run(30)
+	w := newFailedUpgrade(t)
 	o := w.observe()
 	o.UpgradeFailedAt = o.CanaryRelease.Status.Release.LastTryAt.Add(5 * time.Minute)
 	o.Now = o.UpgradeFailedAt
@@ -301,11 +293,7 @@ func TestAnUpgradeThatTakesLongIsTriedAgainAWhileAfterItsEnd(t *testing.T) {
 }
 
 func TestAnUpgradeThatWaitsForItsTurnIsNoTry(t *testing.T) {
-	w := newWorld(t)
-	w.run(30)
-	w.failUpgrade = "before"
-	w.transition(v1alpha1.CanaryTransitionAdopted)
-	w.run(30)
+	w := newFailedUpgrade(t)
 	o := w.observe()
 	o.UpgradeFailure, o.UpgradeFailedAt = "", time.Time{}
 	o.UpgradeWaits = "Helm upgrades others"
@@ -334,11 +322,7 @@ func TestAnUpgradeThatWaitsForItsTurnIsNoTry(t *testing.T) {
 }
 
 func TestAfterARestartAFailedUpgradeIsStillToldAndWaitedFor(t *testing.T) {
-	w := newWorld(t)
-	w.run(30)
-	w.failUpgrade = "before"
-	w.transition(v1alpha1.CanaryTransitionAdopted)
-	w.run(30)
+	w := newFailedUpgrade(t)
 	o := w.observe()
 	o.UpgradeFailure, o.UpgradeFailedAt = "", time.Time{}
 	o.Now = o.CanaryRelease.Status.Release.LastTryAt.Add(time.Second)

@@ -118,6 +118,16 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// newFailedUpgrade is a world in which Helm's upgrade for an adoption has failed before it changed anything.
+func newFailedUpgrade(t *testing.T) *world {
+	w := newWorld(t)
+	w.run(30)
+	w.failUpgrade = "before"
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	w.run(30)
+	return w
+}
+
 func (w *world) next() int { w.uid++; return w.uid }
 
 func (w *world) say(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }

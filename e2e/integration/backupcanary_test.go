@@ -70,20 +70,12 @@ func (p *canaryStage) restoreCanary(mode restoreMode, sameName bool, before ...f
 	return q
 }
 
-// answers reports whether a pod answers behind the Service of the chart.
-func (q *restoredCanary) answers(w world) bool { return w.answers(q.chart) }
-
 // checkAnswers is a test's last check: some pod has always answered behind the Service since the
 // first one did.
 func (q *restoredCanary) checkAnswers() {
 	q.Helper()
-	from, _ := q.first(q.answers)
-	w := world{}
-	for _, m := range q.sorted() {
-		if w.apply(m); m.version >= from && w.ready(q.chart) == 0 {
-			q.Errorf("no pod answers behind the Service %s from version %d of the store on", q.chart, m.version)
-			break
-		}
+	if problem := q.unanswered(q.chart); problem != "" {
+		q.Error(problem)
 	}
 	if q.Failed() {
 		q.Logf("what happened:\n%s", q.history)
@@ -96,7 +88,7 @@ func (q *restoredCanary) checkNothingIsLeft(users []string) {
 	q.Helper()
 	cr := q.canary()
 	q.eventually("a pod answers behind the Service", func(context.Context) bool {
-		_, ever := q.first(q.answers)
+		_, ever := q.first(func(w world) bool { return w.answers(q.chart) })
 		return ever
 	})
 	q.eventually("nothing is left of the CanaryRelease of the backup", func(ctx context.Context) bool { return len(q.earlier(ctx, cr)) == 0 })

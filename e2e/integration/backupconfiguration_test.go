@@ -62,8 +62,9 @@ func TestPodsReadTheContentsOfTheirVersionsAfterARestore(t *testing.T) {
 // hasFirst reports whether a version other than that of the backup is stable.
 func (p *stage) hasFirst(before string) bool {
 	p.Helper()
-	is, _, _ := ready(p.rollout())
-	return is && p.rollout().Status.Stable.Revision != before
+	ro := p.rollout()
+	is, _, _ := ready(ro)
+	return is && ro.Status.Stable.Revision != before
 }
 
 // finishSteps lets time go by in both steps.

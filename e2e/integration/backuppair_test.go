@@ -4,11 +4,13 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,11 +34,10 @@ func behind(service, image string) *appsv1.Deployment {
 }
 
 // beginPair plays until the first of two Services has all traffic, and nothing is behind the second.
-// How many pods are behind one is the user's to say; each that gets a share has one at least.
 func beginPair(t *testing.T) *stage {
 	t.Helper()
 	s := newScene(t)
-	p := &stage{scene: s, history: record(s), time: newMeasurements(), promise: promise{keeps: 1}}
+	p := &stage{scene: s, history: record(s), time: newMeasurements(), promise: promise{keeps: 2}}
 	ro := newRollout(v1alpha1.Step{Weight: 20, Hold: "1h"}, v1alpha1.Step{Weight: 60, Hold: "1h"})
 	ro.Spec.WorkloadRef, ro.Spec.Services = v1alpha1.WorkloadReference{}, &v1alpha1.ServicePair{Stable: firstService, Canary: secondService}
 	for _, name := range []string{firstService, secondService} {
@@ -54,10 +55,20 @@ func beginPair(t *testing.T) *stage {
 	return p
 }
 
-// tryPair has pods of v2 behind the second Service, and waits until they get their first share.
+// tryPair has all pods of v2 behind the second Service in one go, since the release begins with the
+// first one, and waits until they get their first share.
 func (p *stage) tryPair() {
 	p.Helper()
+	leadTo := func(version string) {
+		change(p.scene, secondService, &corev1.Service{}, func(s *corev1.Service) { s.Spec.Selector["version"] = version })
+	}
+	leadTo("none")
 	p.create(behind(secondService, imageV2))
+	p.eventually("the pods are available", func(ctx context.Context) bool {
+		d, ok := p.get(ctx, secondService, &appsv1.Deployment{}).(*appsv1.Deployment)
+		return ok && d.Status.AvailableReplicas == 2
+	})
+	leadTo(secondService)
 	p.pairAt(0, 20)
 }
 
@@ -106,8 +117,9 @@ func (p *stage) waitPromoted() {
 	p.waitKept()
 }
 
-// restoredPair restores a backup of a pair in another namespace. From the moment at which pods answer
-// behind the root Service and each that gets a share, they always do.
+// restoredPair restores a backup of a pair in another namespace. From the moment at which some pod
+// answers behind the root Service, one always does; and so it is behind each Service that gets a share,
+// from when one answers behind all of these.
 func (p *stage) restoredPair(mode restoreMode) *stage {
 	p.Helper()
 	return p.restoredPairWith(mode, func(*unstructured.Unstructured) bool { return false })
@@ -121,7 +133,12 @@ func (p *stage) restoredPairWith(mode restoreMode, except func(*unstructured.Uns
 	s := newScene(p.T)
 	q := &stage{scene: s, history: record(s), time: newMeasurements(), promise: promise{keeps: 1}}
 	p.Cleanup(q.checkPromise)
-	p.Cleanup(func() { q.begun, _ = q.keptFrom() })
+	p.Cleanup(func() {
+		if problem := q.unanswered("website"); problem != "" {
+			p.Error(problem)
+		}
+		q.begun, _ = q.keptFrom()
+	})
 	s.serveProxies()
 	if mode.running {
 		q.operator = s.startOperator(q.time)
@@ -144,6 +161,23 @@ func (h *history) first(wanted func(world) bool) (from uint64, ever bool) {
 		}
 	}
 	return from, false
+}
+
+// unanswered says from when on no pod answers behind a Service, after the first one did; "" when one
+// always does.
+func (h *history) unanswered(service string) string {
+	w, answers := world{}, false
+	for _, m := range h.sorted() {
+		w.apply(m)
+		if answers && w.ready(service) == 0 {
+			return fmt.Sprintf("no pod answers behind the Service %s from version %d of the store on", service, m.version)
+		}
+		answers = answers || w.answers(service)
+	}
+	if !answers {
+		return fmt.Sprintf("no pod ever answers behind the Service %s", service)
+	}
+	return ""
 }
 
 // keptFrom is the version of the store from which on the promise is to be kept: at which pods first

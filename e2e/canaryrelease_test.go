@@ -104,7 +104,7 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 	for _, part := range canaryParts {
 		s.awaitCanary(part, v1alpha1.ReasonServing)
 	}
-	s.awaitProxies("v2")
+	s.awaitProxies()
 	for i, weight := range sizes().canaryWeights {
 		if transition == v1alpha1.CanaryTransitionAdopted && i < 2 {
 			s.crash(canaryParts[0].service, []string{"serin-proxy", "nginx: master"}[i])

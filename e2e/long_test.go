@@ -71,7 +71,6 @@ func TestLongProxyPodsInMidRelease(t *testing.T) {
 
 		s.setImage("v2", "v1")
 		s.awaitWeight(20)
-		s.awaitConnections()
 		s.measure("weight 20 while all proxies are replaced", split(20), s.changeProxies)
 		s.decide(v1alpha1.ControlPromote)
 		s.awaitWeight(50)
@@ -143,14 +142,16 @@ func (s *site) keepApplying(version string) (end func() int) {
 	}
 }
 
-// awaitWeight returns when the canary's weight is live. The TrafficSplit says so; the Rollout
-// does only where a step takes long.
+// awaitWeight returns when the canary's weight is live, and every connection of the load leads to
+// the proxies that have it. The TrafficSplit says so of the weight; the Rollout does only where a
+// step takes long.
 func (s *site) awaitWeight(weight int32) {
 	s.t.Helper()
 	s.poll("the weight", func() bool {
 		w, live := s.window()
 		return live && w.weight == weight
 	})
+	s.awaitProxies()
 }
 
 // requirePromoted checks that the release of v2 was promoted, that v2 answers everything, and that

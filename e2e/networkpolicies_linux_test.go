@@ -110,7 +110,6 @@ func (s *policies) release(open bool) {
 
 	s.setImage("v2", "v1")
 	s.awaitWeight(50)
-	s.awaitProxies("v2")
 	s.requireProxies(open)
 	s.measure("weight 50", split(50))
 	s.decide(v1alpha1.ControlSkip)

@@ -76,7 +76,6 @@ func (s *site) playOutage(prepare func() (meanwhile func())) (last generator.Rep
 
 	s.setImage("v2", "v1")
 	s.awaitWeight(50)
-	s.awaitConnections()
 	meanwhile := prepare()
 	goOn := s.stopAPIServer()
 	meanwhile()

@@ -45,7 +45,9 @@ func TestRollout(t *testing.T) {
 
 		s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p", byHand)
 		s.setImage("v3", "v2")
-		s.follow(shares, v1alpha1.ReasonWaitingForApproval)
+		s.follow(nil, v1alpha1.ReasonWaitingForApproval)
+		s.awaitProxies()
+		s.measure("weight 20 of v3", map[string]float64{"v2": 0.8, "v3": 0.2})
 		s.decide(v1alpha1.ControlAbort)
 		s.follow(nil, v1alpha1.ReasonRolledBack)
 		s.awaitConnections()
@@ -196,6 +198,9 @@ func (s *shares) add(next window, report func() generator.Report) {
 			w.last, w.unproven = *w.unproven, &now
 			return
 		}
+	}
+	if now.Proxied < enoughProxied {
+		return // connections lead past what has the weight
 	}
 	next.first, next.last, next.unproven = now, now, &now
 	s.windows = append(s.windows, next)

@@ -70,7 +70,7 @@ func (s *site) cutOver() {
 	s.applyOwn("split.yaml")
 	s.plantLoss("the cut-over")
 	s.awaitSplit(1)
-	s.awaitProxies("v2")
+	s.awaitProxies()
 }
 
 // changeWeights goes through all weights while parts of the proxies crash.

@@ -41,7 +41,6 @@ func TestLongUpgradeInMidRelease(t *testing.T) {
 
 		s.setImage("v2", "v1")
 		s.awaitWeight(20)
-		s.awaitConnections()
 		s.measure("weight 20 before the upgrade", split(20))
 		s.measure("weight 20 while Serin and the proxies are upgraded", split(20), s.upgradeToNext)
 		s.measure("weight 20 without Serin", split(20), s.uninstallSerin)
@@ -49,7 +48,6 @@ func TestLongUpgradeInMidRelease(t *testing.T) {
 
 		s.decide(v1alpha1.ControlPromote)
 		s.awaitWeight(50)
-		s.awaitConnections()
 		s.measure("weight 50 after it was installed again", split(50))
 		s.follow(nil, v1alpha1.ReasonStable)
 		s.requirePromoted()

@@ -24,6 +24,9 @@ const (
 	// parts of it.
 	streamLimit = time.Minute
 	streamPause = 100 * time.Millisecond
+	// forwardedFor is the header by which an HTTP proxy says for whom it asks. The answer repeats
+	// it, so that the client can tell whether it was led through one.
+	forwardedFor = "X-Forwarded-For"
 )
 
 // app answers requests.
@@ -70,6 +73,9 @@ func (a *app) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Version", a.config.version)
+	if clients := r.Header.Get(forwardedFor); clients != "" {
+		header.Set(forwardedFor, clients)
+	}
 	if a.draining.Load() {
 		// The client opens its next connection to a pod that stays. Closing idle
 		// connections instead would race with requests that are on their way.

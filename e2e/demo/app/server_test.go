@@ -71,6 +71,20 @@ func TestAnswerCarriesVersionAndPod(t *testing.T) {
 	}
 }
 
+func TestAnswerSaysForWhomAProxyAsked(t *testing.T) {
+	a := &app{config: config{version: "v1"}, clock: clock.RealClock{}, draw: func() float64 { return 0 }}
+	for _, clients := range []string{"", "10.0.0.7, 10.0.0.8"} {
+		request, recorder := httptest.NewRequest(http.MethodGet, "/", http.NoBody), httptest.NewRecorder()
+		if clients != "" {
+			request.Header.Set("X-Forwarded-For", clients)
+		}
+		a.handler().ServeHTTP(recorder, request)
+		if got := recorder.Header().Get("X-Forwarded-For"); got != clients {
+			t.Errorf("got %q, want %q", got, clients)
+		}
+	}
+}
+
 func TestLatencyIsTakenFromTheClock(t *testing.T) {
 	fake := testingclock.NewFakeClock(time.Unix(0, 0))
 	a := &app{config: config{version: "v1", latency: time.Second}, clock: fake, draw: func() float64 { return 0 }}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"net/http/httputil"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,6 +59,9 @@ func newAppServer(t *testing.T, status int) *appServer {
 		s.connections[r.RemoteAddr]++
 		s.mu.Unlock()
 		w.Header().Set("X-Version", "v1")
+		if clients := r.Header.Get("X-Forwarded-For"); clients != "" {
+			w.Header().Set("X-Forwarded-For", clients)
+		}
 		w.WriteHeader(status)
 	}))
 	t.Cleanup(s.Close)
@@ -108,6 +113,26 @@ func TestEveryRequestIsSentAndCountedOnce(t *testing.T) {
 	}
 	if most > config.MaxLife {
 		t.Errorf("a connection carried %d requests, at most %d were allowed", most, config.MaxLife)
+	}
+}
+
+func TestConnectionsThatLeadThroughAProxyAreCounted(t *testing.T) {
+	server := newAppServer(t, http.StatusOK)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(address))
+	t.Cleanup(proxy.Close)
+	for target, want := range map[string]func(Report) int64{
+		server.URL: func(Report) int64 { return 0 },
+		proxy.URL:  func(r Report) int64 { return r.Connections },
+	} {
+		config := DefaultConfig(target)
+		config.Duration = time.Second
+		if r := drive(t, config); r.Proxied != want(r) || r.Connections == 0 {
+			t.Errorf("%d of %d connections led through a proxy, want %d", r.Proxied, r.Connections, want(r))
+		}
 	}
 }
 

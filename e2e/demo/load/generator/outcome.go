@@ -54,6 +54,8 @@ type outcome struct {
 	status  int
 	detail  string
 	latency time.Duration
+	// direct tells of an answer of the app that no proxy had asked for.
+	direct bool
 	// retries and opened count what net/http did for the request.
 	retries, opened int64
 }

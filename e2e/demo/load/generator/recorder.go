@@ -21,6 +21,7 @@ type recorder struct {
 	skipped     int64
 	retried     int64
 	connections int64
+	proxied     int64
 	versions    map[string]*versionCount
 	kinds       map[Kind]int64
 	// appFailures and unanswered are the latest failures, and slow the latest requests that took
@@ -64,6 +65,7 @@ func (r *recorder) finish(now time.Time, number int64, o outcome) {
 	r.underWay.end(number)
 	r.retried += o.retries
 	r.connections += o.opened
+	r.countProxied(o)
 	if o.kind.answered() {
 		r.count(o)
 	} else {
@@ -84,6 +86,16 @@ func (r *recorder) finish(now time.Time, number int64, o outcome) {
 		r.appFailures = appendBounded(r.appFailures, failureOf(now, o))
 	case !o.kind.answered():
 		r.unanswered = appendBounded(r.unanswered, failureOf(now, o))
+	}
+}
+
+// countProxied counts the connections to proxies, from zero after each answer without one.
+func (r *recorder) countProxied(o outcome) {
+	switch {
+	case o.direct:
+		r.proxied = 0
+	case o.kind.answered():
+		r.proxied += o.opened
 	}
 }
 
@@ -122,7 +134,7 @@ func (r *recorder) report(now time.Time) Report {
 	report := Report{
 		StartedAt: r.startedAt, Time: now,
 		Sent: r.underWay.begun, Settled: r.underWay.settled(), InFlight: int64(len(r.underWay.open)), Skipped: r.skipped,
-		Retried: r.retried, Connections: r.connections,
+		Retried: r.retried, Connections: r.connections, Proxied: r.proxied,
 		Failures: slices.Concat(r.unanswered, r.appFailures, r.slow),
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.versions)) {

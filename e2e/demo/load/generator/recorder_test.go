@@ -35,7 +35,7 @@ func TestReportAddsUp(t *testing.T) {
 	ms := Quantiles{P50: 1.04, P90: 1.04, P99: 1.04}
 	want := Report{
 		StartedAt: start, Time: start.Add(time.Second),
-		Sent: 7, Settled: 2, InFlight: 1, Skipped: 3, Retried: 1, Connections: 2, Unanswered: 3,
+		Sent: 7, Settled: 2, InFlight: 1, Skipped: 3, Retried: 1, Connections: 2, Proxied: 2, Unanswered: 3,
 		Versions: []VersionReport{
 			{Version: "v1", Requests: 1, Latency: ms},
 			{Version: "v2", Requests: 2, Failed: 1, Latency: ms},
@@ -149,5 +149,32 @@ func TestQuantilesAreOrdered(t *testing.T) {
 		if check.got < check.want*0.99 || check.got > check.want*1.06 {
 			t.Errorf("got %v ms, want %v", check.got, check.want)
 		}
+	}
+}
+
+func TestConnectionsToProxiesAreCountedSinceAnAnswerWithoutOne(t *testing.T) {
+	through := outcome{kind: KindOK, version: "v2", opened: 1}
+	past := outcome{kind: KindOK, version: "v1", opened: 1, direct: true}
+	kept := func(o outcome) outcome { o.opened = 0; return o }
+	tests := []struct {
+		name     string
+		outcomes []outcome
+		want     int64
+	}{
+		{name: "connections to proxies count once", outcomes: []outcome{through, through, kept(through)}, want: 2},
+		{name: "an answer on a new connection without one begins the count anew", outcomes: []outcome{through, past, through}, want: 1},
+		{name: "and so does one on a connection that was kept", outcomes: []outcome{through, kept(past), through}, want: 1},
+		{name: "a connection without an answer of the app tells nothing", outcomes: []outcome{through, {kind: KindNoVersion, opened: 1}, {kind: KindReset, opened: 1}}, want: 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRecorder()
+			for _, o := range test.outcomes {
+				r.finish(time.Unix(0, 0), r.send(), o)
+			}
+			if got := r.report(time.Unix(0, 0)).Proxied; got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
 	}
 }

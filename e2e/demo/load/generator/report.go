@@ -38,6 +38,9 @@ type Report struct {
 	Retried int64 `json:"retried"`
 	// Connections counts connections that were opened.
 	Connections int64 `json:"connections"`
+	// Proxied counts the connections to an HTTP proxy that were opened since the app last answered
+	// without one: by the X-Forwarded-For header, which the app repeats.
+	Proxied int64 `json:"proxied"`
 	// OldestConnection is when the oldest connection was made that is still kept: whatever
 	// changed before it, every connection has followed.
 	OldestConnection time.Time `json:"oldestConnection"`

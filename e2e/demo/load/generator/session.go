@@ -72,6 +72,7 @@ func (s *session) roundTrip(ctx context.Context, target string) outcome {
 		return outcome{kind: kindOfError(err), version: version, status: response.StatusCode, detail: "read the answer: " + err.Error()}
 	}
 	o := outcome{kind: kindOfAnswer(response.StatusCode, version), version: version, status: response.StatusCode}
+	o.direct = o.kind.answered() && response.Header.Get("X-Forwarded-For") == ""
 	if o.kind != KindOK {
 		o.detail = string(body[:min(len(body), detailLimit)])
 	}

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/e2e/demo/story"
 )
 
 // canaryPart is one of the Helm releases of the test: what is tried, on which port.
@@ -134,36 +133,27 @@ func (s *site) setCanaryWeights(weight int32) {
 	}
 }
 
-// endCanaries asks for the end of all canaries. When that is their adoption, the operator that
+// endCanaries asks for the end of all canaries. When that is their adoption, the manager that
 // leads is killed: before, or with -soak when Helm is called, which Serin tries again after a
 // minute.
 func (s *site) endCanaries(transition v1alpha1.CanaryTransition) {
 	s.t.Helper()
 	adopt := transition == v1alpha1.CanaryTransitionAdopted
 	if adopt && !*soak {
-		s.killOperator()
+		s.killLeader()
 	}
 	for _, part := range canaryParts {
 		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Transition = transition })
 	}
 	if adopt && *soak {
 		s.poll("the beginning of an adoption", func() bool { return slices.ContainsFunc(canaryParts, s.isAdopting) })
-		s.killOperator()
+		s.killLeader()
 	}
 }
 
 func (s *site) isAdopting(part canaryPart) bool {
 	c := apimeta.FindStatusCondition(s.canaryRelease(part).Status.Conditions, v1alpha1.ConditionReady)
 	return c != nil && c.Reason == v1alpha1.ReasonAdopting
-}
-
-// killOperator kills the operator that leads.
-func (s *site) killOperator() {
-	s.t.Helper()
-	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Log("killed the operator that leads")
 }
 
 // canary is the CanaryRelease of the part. It has no weight, which means 1 %.

@@ -11,13 +11,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/e2e/demo/stage"
+	"github.com/serin-dev/serin/e2e/demo/story"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -50,11 +54,55 @@ func (s *site) crash(split, name string) {
 	}
 }
 
+// killing has one scenario at a time kill managers.
+var killing sync.Mutex
+
+// killLeader kills the manager that leads, when another one is there to take over. The kubelet
+// waits the longer before it starts a container again the more often that has crashed, so that
+// managers that crashed before get new pods first.
+func (s *site) killLeader() {
+	s.t.Helper()
+	killing.Lock()
+	defer killing.Unlock()
+	all := s.podsIn(stage.SystemNamespace, managerLabels)
+	for _, pod := range all {
+		if crashed(pod) {
+			if err := s.api.Delete(s.t.Context(), &pod); client.IgnoreNotFound(err) != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	s.poll("managers that have not crashed", func() bool {
+		now := s.podsIn(stage.SystemNamespace, managerLabels)
+		return len(now) >= len(all) && !slices.ContainsFunc(now, func(pod corev1.Pod) bool {
+			return pod.DeletionTimestamp != nil || crashed(pod) || !podutils.IsPodReady(&pod)
+		})
+	})
+	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Log("killed the manager that leads")
+}
+
+// crashed tells whether a container of a pod was started again.
+func crashed(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 })
+}
+
 // pods of the site with labels.
 func (s *site) pods(labels client.MatchingLabels) []corev1.Pod {
 	s.t.Helper()
+	return s.podsIn(s.namespace, labels)
+}
+
+// managerLabels select the managers among the pods of Serin itself.
+var managerLabels = client.MatchingLabels{"app.kubernetes.io/component": "manager"}
+
+// podsIn are those of a namespace with labels, nil for all.
+func (s *site) podsIn(namespace string, labels client.MatchingLabels) []corev1.Pod {
+	s.t.Helper()
 	pods := &corev1.PodList{}
-	if err := s.api.List(s.t.Context(), pods, client.InNamespace(s.namespace), labels); err != nil {
+	if err := s.api.List(s.t.Context(), pods, client.InNamespace(namespace), labels); err != nil {
 		s.t.Fatal(err)
 	}
 	return pods.Items
@@ -111,11 +159,7 @@ type containerProcess struct {
 // containerProcesses finds those of the pods that have labels.
 func (s *site) containerProcesses(namespace string, labels client.MatchingLabels) (list []containerProcess) {
 	s.t.Helper()
-	pods := &corev1.PodList{}
-	if err := s.api.List(s.t.Context(), pods, client.InNamespace(namespace), labels); err != nil {
-		s.t.Fatal(err)
-	}
-	for _, pod := range pods.Items {
+	for _, pod := range s.podsIn(namespace, labels) {
 		for _, id := range containers(pod) {
 			found := processOf(id, func(p process) bool { return p.first })
 			list = append(list, containerProcess{process: found, network: networkOf(found.pid)})

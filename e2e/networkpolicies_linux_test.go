@@ -137,13 +137,7 @@ func (s *policies) isolateSerin() {
 	if err := s.stage.UpgradeRelease(s.t.Context(), "--set", "networkPolicy.enabled=true"); err != nil {
 		s.t.Fatal(err)
 	}
-	pods := func() []corev1.Pod {
-		list := &corev1.PodList{}
-		if err := s.api.List(s.t.Context(), list, client.InNamespace(stage.SystemNamespace)); err != nil {
-			s.t.Fatal(err)
-		}
-		return list.Items
-	}
+	pods := func() []corev1.Pod { return s.podsIn(stage.SystemNamespace, nil) }
 	s.poll("the policies of Serin's own pods", func() bool {
 		return !slices.ContainsFunc(pods(), func(p corev1.Pod) bool { return !s.enforcer.Concerns(p.Status.PodIP) })
 	})
@@ -484,15 +478,10 @@ func (s *policies) requireProxies(open bool) {
 	s.t.Helper()
 	var proxies []caller
 	s.poll("a way from the proxies to the website, and from the manager to their counters", func() bool {
-		managers := &corev1.PodList{}
-		err := s.api.List(s.t.Context(), managers, client.InNamespace(stage.SystemNamespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"})
-		if err != nil {
-			s.t.Fatal(err)
-		}
 		places := s.mustPlaces()
 		proxies = callers(s.pods(client.MatchingLabels{traffic.LabelProxy: siteName}))
 		toWebsite, kept := s.try(proxies, only(podOfWebsite, places))
-		toCounters, more := s.try(callers(managers.Items), only(countersOfProxy, places))
+		toCounters, more := s.try(callers(s.podsIn(stage.SystemNamespace, managerLabels)), only(countersOfProxy, places))
 		return toWebsite > 0 && toCounters > 0 && kept+more == 0
 	})
 	others := map[string]string{}

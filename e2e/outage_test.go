@@ -49,7 +49,7 @@ func TestLongProxiesRestartWithoutAControlPlane(t *testing.T) {
 	play(t, func(a *attempt) {
 		s := newSite(a, "serin-alone", "long")
 		s.record.After = s.playOutage(func() func() {
-			managers := s.containerProcesses(stage.SystemNamespace, client.MatchingLabels{"app.kubernetes.io/component": "manager"})
+			managers := s.containerProcesses(stage.SystemNamespace, managerLabels)
 			pods := append(
 				s.containerProcesses(s.namespace, client.MatchingLabels{traffic.LabelProxy: siteName}),
 				s.containerProcesses(s.namespace, client.MatchingLabels{"app": controlName})...)

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/e2e/demo/story"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -99,10 +98,8 @@ func (s *site) changeWeights() {
 func (s *site) stopProxyWithoutLeader(split string) {
 	s.t.Helper()
 	proxies := s.pods(client.MatchingLabels{traffic.LabelProxy: split})
-	s.t.Logf("kill the manager that leads, and stop %s", proxies[0].Name)
-	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
-		s.t.Fatal(err)
-	}
+	s.killLeader()
+	s.t.Log("stop", proxies[0].Name)
 	if err := s.api.Delete(s.t.Context(), &proxies[0]); err != nil {
 		s.t.Fatal(err)
 	}

@@ -134,7 +134,8 @@ func Soak(p Packages) []Stage {
 		}},
 		{Name: "soak-compat", About: "the main stories on the oldest Kubernetes that the chart takes", Steps: []Step{script("Kubernetes "+oldestKubernetes, "make", "compat", "VERSION="+oldestKubernetes)}},
 		{Name: "soak-e2e", About: "high loads, long scenarios and planted losses on a real cluster", Steps: []Step{
-			soak(verbose(fresh(goTest(clusterModule, "-skip", long, "."))), "-soak"), soak(verbose(fresh(goTest(clusterModule, "-run", long, "-parallel", "1", ".")))),
+			// Two cores carry the high load of one scenario, and not that of three.
+			soak(verbose(fresh(goTest(clusterModule, "-skip", long, "-parallel", "1", "."))), "-soak"), soak(verbose(fresh(goTest(clusterModule, "-run", long, "-parallel", "1", ".")))),
 		}},
 		{Name: "soak-bench", About: "each benchmark once", Steps: []Step{
 			goTest(operatorModule, append([]string{"-run", "^$", "-bench", ".", "-benchtime", "1x"}, everything...)...),

@@ -64,7 +64,8 @@ func (s *site) killLeader() {
 	s.t.Helper()
 	killing.Lock()
 	defer killing.Unlock()
-	all := s.podsIn(stage.SystemNamespace, managerLabels)
+	ending := func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }
+	all := slices.DeleteFunc(s.podsIn(stage.SystemNamespace, managerLabels), ending)
 	for _, pod := range all {
 		if crashed(pod) {
 			if err := s.api.Delete(s.t.Context(), &pod); client.IgnoreNotFound(err) != nil {
@@ -75,7 +76,7 @@ func (s *site) killLeader() {
 	s.poll("managers that have not crashed", func() bool {
 		now := s.podsIn(stage.SystemNamespace, managerLabels)
 		return len(now) >= len(all) && !slices.ContainsFunc(now, func(pod corev1.Pod) bool {
-			return pod.DeletionTimestamp != nil || crashed(pod) || !podutils.IsPodReady(&pod)
+			return ending(pod) || crashed(pod) || !podutils.IsPodReady(&pod)
 		})
 	})
 	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {

@@ -23,7 +23,7 @@ import (
 
 const (
 	// enoughRejections tell that the recorder works, and interruptionLimit bounds how long they may
-	// take: a kernel tells a client of one in a second.
+	// take: the kernel tells clients of one rejection a second.
 	enoughRejections  = 10
 	interruptionLimit = 3 * time.Minute
 )

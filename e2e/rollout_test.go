@@ -46,7 +46,7 @@ func TestRollout(t *testing.T) {
 		s.kubectl("patch", "rollouts.serin.dev", siteName, "--type=merge", "-p", byHand)
 		s.setImage("v3", "v2")
 		s.follow(nil, v1alpha1.ReasonWaitingForApproval)
-		s.awaitProxies()
+		s.awaitWeight(20)
 		s.measure("weight 20 of v3", map[string]float64{"v2": 0.8, "v3": 0.2})
 		s.decide(v1alpha1.ControlAbort)
 		s.follow(nil, v1alpha1.ReasonRolledBack)

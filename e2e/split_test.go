@@ -97,8 +97,8 @@ func (s *site) changeWeights() {
 // manager, which waits for the lease, takes it out of the Service's endpoints.
 func (s *site) stopProxyWithoutLeader(split string) {
 	s.t.Helper()
-	proxies := s.pods(client.MatchingLabels{traffic.LabelProxy: split})
 	s.killLeader()
+	proxies := s.pods(client.MatchingLabels{traffic.LabelProxy: split})
 	s.t.Log("stop", proxies[0].Name)
 	if err := s.api.Delete(s.t.Context(), &proxies[0]); err != nil {
 		s.t.Fatal(err)

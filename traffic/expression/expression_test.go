@@ -102,6 +102,28 @@ func TestCheckExpression(t *testing.T) {
 	}
 }
 
+// A header that is absent has an empty value in nginx, so an expression that matches one
+// would match requests without the header.
+func TestAnExpressionOfAHeaderNeedsACharacter(t *testing.T) {
+	for expr, refused := range map[string]string{
+		`x`:    "",
+		`.+`:   "",
+		`^a$`:  "",
+		`.*`:   "matches an empty value",
+		`^a?$`: "matches an empty value",
+		`$`:    "matches an empty value",
+		`(`:    "missing closing )",
+	} {
+		err := expression.CheckHeader(expr)
+		if refused == "" && err != nil {
+			t.Errorf("%s is refused: %v", expr, err)
+		}
+		if refused != "" && (err == nil || !strings.Contains(err.Error(), refused)) {
+			t.Errorf("%s: got %v, want an error that says %q", expr, err, refused)
+		}
+	}
+}
+
 func TestWholeValue(t *testing.T) {
 	for expr, want := range map[string]string{
 		`stable`:      `^.*(?:stable).*$`,

@@ -113,7 +113,7 @@ func repeats(re *syntax.Regexp) (times int, varies bool) {
 	}
 }
 
-// CheckHeader is CheckExpression for the value of a header. A header that is
+// CheckHeader is Check for the value of a header. A header that is
 // empty counts as absent, and only some data planes can match one without the other.
 func CheckHeader(expr string) error {
 	if err := Check(expr); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestCheckExpression(t *testing.T) {
-	for expr, refused := range map[string]string{
+	verify(t, expression.Check, map[string]string{
 		`.*Firefox.*`:                            "",
 		`^(.*?;)?(type=insider)(;.*)?$`:          "",
 		`(^|;\s*)user=[^;]+(;|$)`:                "",
@@ -89,23 +89,11 @@ func TestCheckExpression(t *testing.T) {
 		`(a{2,}){2,}`:                            "repeats inside a repetition",
 		`(a+){10}`:                               "repeats inside a repetition",
 		`((((((((((a{1,9}){2}){2}){2}){2}))))))`: "repeats inside a repetition",
-	} {
-		t.Run(expr, func(t *testing.T) {
-			err := expression.Check(expr)
-			switch {
-			case refused == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
-				t.Errorf("got %v, want an error with %q", err, refused)
-			}
-		})
-	}
+	})
 }
 
-// A header that is absent has an empty value in nginx, so an expression that matches one
-// would match requests without the header.
 func TestAnExpressionOfAHeaderNeedsACharacter(t *testing.T) {
-	for expr, refused := range map[string]string{
+	verify(t, expression.CheckHeader, map[string]string{
 		`x`:    "",
 		`.+`:   "",
 		`^a$`:  "",
@@ -113,14 +101,23 @@ func TestAnExpressionOfAHeaderNeedsACharacter(t *testing.T) {
 		`^a?$`: "matches an empty value",
 		`$`:    "matches an empty value",
 		`(`:    "missing closing )",
-	} {
-		err := expression.CheckHeader(expr)
-		if refused == "" && err != nil {
-			t.Errorf("%s is refused: %v", expr, err)
-		}
-		if refused != "" && (err == nil || !strings.Contains(err.Error(), refused)) {
-			t.Errorf("%s: got %v, want an error that says %q", expr, err, refused)
-		}
+	})
+}
+
+// verify checks each expression, which is to be refused with an error that has the text
+// beside it, or accepted where that is empty.
+func verify(t *testing.T, check func(string) error, expressions map[string]string) {
+	t.Helper()
+	for expr, refused := range expressions {
+		t.Run(expr, func(t *testing.T) {
+			err := check(expr)
+			switch {
+			case refused == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
+				t.Errorf("got %v, want an error with %q", err, refused)
+			}
+		})
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -50,6 +52,8 @@ func (r *Reconciler) apply(ctx context.Context, s observation, action kit.Action
 		return r.setHold(ctx, s, a)
 	case helmrelease.CreateCanary:
 		return r.createCanary(ctx, s, a)
+	case kit.ReleaseCanary:
+		return s.writer(r.client).HandOver(ctx, r.options.Live, s.deploymentOf(a.Object), a)
 	}
 	return s.writer(r.client).Apply(ctx, action)
 }
@@ -67,6 +71,14 @@ func (s *observation) of(service string) string {
 		}
 	}
 	return ""
+}
+
+// deploymentOf is the one whose canary a ReplicaSet is.
+func (s *observation) deploymentOf(replicaSet kit.Object) *appsv1.Deployment {
+	i := slices.IndexFunc(s.Workloads, func(w helmrelease.Workload) bool {
+		return slices.ContainsFunc(w.ReplicaSets, func(r kit.ReplicaSet) bool { return r.UID == replicaSet.UID })
+	})
+	return s.deployments[s.Workloads[i].Name]
 }
 
 // applyBackend makes the Service of a version what it has to be.

@@ -3,7 +3,10 @@
 package canaryrelease
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -58,6 +63,37 @@ func TestACanaryIsServedAndAdoptedWithItsPods(t *testing.T) {
 	}
 	c.wantNothingLeft()
 	c.wantNoSecret()
+}
+
+// The cache may be behind the autoscaler that has scaled the Deployment.
+func TestADeploymentThatWasScaledJustNowIsHandedNoCanary(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	behind := true
+	c.r.options.Live = interceptor.NewClient(c.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := w.Get(ctx, k, o, opts...)
+			if d, ok := o.(*appsv1.Deployment); ok && behind {
+				d.Generation++
+			}
+			return err
+		},
+	})
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	handedOver := func() bool {
+		return slices.ContainsFunc(c.sets(), func(rs appsv1.ReplicaSet) bool {
+			return isMarked(&rs, c.canaryRelease()) && !strings.Contains(fmt.Sprint(rs.OwnerReferences), "Service")
+		})
+	}
+	c.run(20)
+	if handedOver() || c.helm.Deployed != 5 {
+		t.Fatalf("revision %d is deployed, and %v written", c.helm.Deployed, c.writes)
+	}
+	behind = false
+	c.run(20)
+	if cr := c.canaryRelease(); !handedOver() || cr.Status.Decision.EndedAt == nil {
+		t.Errorf("%+v %+v\n%v", cr.Status, c.ready(), c.writes)
+	}
 }
 
 func (c *cluster) wantNothingLeft() {

@@ -58,6 +58,8 @@ func (r *Reconciler) apply(ctx context.Context, s snapshot, action kit.Action) e
 		return r.createCanary(ctx, s, a)
 	case state.AdoptCanary:
 		return r.claim(ctx, s, a.Object)
+	case kit.ReleaseCanary:
+		return r.writer(s).HandOver(ctx, r.options.Live, s.deployment, a)
 	}
 	return r.writer(s).Apply(ctx, action)
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 )
 
 // A ReplicaSet that changes hands while it is looked for is not taken for deleted: its release would
@@ -86,5 +88,27 @@ func TestACanaryThatTheCacheLacksIsNotTakenForDeleted(t *testing.T) {
 				t.Errorf("unreadable %q: %v, want %q", s.Unreadable, err, test.want)
 			}
 		})
+	}
+}
+
+// The cache of the operator may be behind the autoscaler that has scaled the Deployment.
+func TestADeploymentThatWasScaledJustNowIsHandedNoCanary(t *testing.T) {
+	r, c, writes := newReconciler(t, func(string) error { return nil })
+	canary := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "website-2", UID: "canary"}}
+	if err := c.Create(t.Context(), canary); err != nil {
+		t.Fatal(err)
+	}
+	scaled := objects()[0].(*appsv1.Deployment)
+	scaled.Generation++
+	_, r.options.Live, _ = newReconcilerOf(t, func(string) error { return nil }, scaled)
+	s := snapshot{deployment: objects()[0].(*appsv1.Deployment)}
+	s.Rollout = &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "website"}}
+	*writes = nil
+	if err := r.apply(t.Context(), s, kit.ReleaseCanary{Object: shell.ObjectOf(canary)}); !apierrors.IsConflict(err) || len(*writes) > 0 {
+		t.Errorf("%v, written: %v", err, *writes)
+	}
+	s.deployment = scaled
+	if err := r.apply(t.Context(), s, kit.ReleaseCanary{Object: shell.ObjectOf(canary)}); err != nil || len(*writes) != 1 {
+		t.Errorf("%v, written: %v", err, *writes)
 	}
 }

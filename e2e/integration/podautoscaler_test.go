@@ -97,12 +97,14 @@ func (l *podLoad) share(ctx context.Context, namespace, selector string) (pods [
 	return pods, *resource.NewMilliQuantity(perPod*l.pods[namespace]/max(1, int64(len(pods))), resource.DecimalSI), nil
 }
 
+// podMetrics are of this moment: an autoscaler leaves pods out of an average over a time before they
+// were ready.
 func podMetrics(pods []corev1.Pod, each resource.Quantity) map[string]any {
 	items := []any{}
 	for i := range pods {
 		items = append(items, map[string]any{
 			"metadata":  metav1.ObjectMeta{Namespace: pods[i].Namespace, Name: pods[i].Name, Labels: pods[i].Labels},
-			"timestamp": metav1.Now(), "window": "1s",
+			"timestamp": metav1.Now(), "window": "0s",
 			"containers": []any{map[string]any{"name": pods[i].Spec.Containers[0].Name, "usage": map[string]any{"cpu": each, "memory": each}}},
 		})
 	}
@@ -161,6 +163,10 @@ func TestAutoscalersOfWhatPodsCarryScaleARelease(t *testing.T) {
 			p.pass(time.Hour)
 			p.held(1)
 			carry(p, l, 7)
+			// It must not scale the Deployment in the moment of the handover.
+			p.eventually("the autoscaler is done", func(ctx context.Context) bool {
+				return *p.get(ctx, "website", &appsv1.Deployment{}).(*appsv1.Deployment).Spec.Replicas == 7
+			})
 			p.pass(time.Hour)
 			p.waitReady()
 			p.checkPods(imageV2, 7)

@@ -29,6 +29,9 @@ import (
 // ErrUnknownAction means that no shell knows the action.
 var ErrUnknownAction = errors.New("no such action")
 
+// errChanged means that the cache does not show a change yet.
+var errChanged = errors.New("it was changed just now")
+
 // Writer acts on what was observed, in a namespace, as a field manager.
 type Writer struct {
 	Client    client.Client
@@ -36,7 +39,7 @@ type Writer struct {
 	Namespace string
 }
 
-// Apply carries out an action on a ReplicaSet, or a deletion. All others are the caller's.
+// Apply scales a ReplicaSet, or carries out a deletion. All other actions are the caller's.
 func (w Writer) Apply(ctx context.Context, action kit.Action) error {
 	switch a := action.(type) {
 	case kit.ScaleReplicaSet:
@@ -46,12 +49,6 @@ func (w Writer) Apply(ctx context.Context, action kit.Action) error {
 		}
 		metadata := map[string]any{"annotations": annotations}
 		return w.PatchReplicaSet(ctx, a.Object, metadata, map[string]any{"replicas": a.Replicas})
-	case kit.ReleaseCanary:
-		metadata := map[string]any{"ownerReferences": nil}
-		if a.Promotion != "" {
-			metadata["labels"] = map[string]string{v1alpha1.LabelPromotion: a.Promotion}
-		}
-		return w.PatchReplicaSet(ctx, a.Object, metadata, nil)
 	case kit.DeleteReplicaSet:
 		return w.Delete(ctx, a.Object, &appsv1.ReplicaSet{})
 	case kit.DeleteBackend:
@@ -75,6 +72,24 @@ func (w Writer) PatchReplicaSet(ctx context.Context, o kit.Object, metadata, spe
 	}
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: o.Name}}
 	return w.Client.Patch(ctx, rs, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(w.Manager))
+}
+
+// HandOver has a Deployment adopt a canary, unless its spec is another than the one that was observed,
+// asked past the cache: the write of a ReplicaSet can't name the version of the Deployment. If the scale has
+// just changed, the Deployment controller scales both versions in proportion.
+func (w Writer) HandOver(ctx context.Context, live client.Reader, to *appsv1.Deployment, action kit.ReleaseCanary) error {
+	now := &appsv1.Deployment{}
+	if err := live.Get(ctx, client.ObjectKeyFromObject(to), now); err != nil {
+		return err
+	}
+	if now.UID != to.UID || now.Generation != to.Generation {
+		return apierrors.NewConflict(appsv1.Resource("deployments"), to.Name, errChanged)
+	}
+	metadata := map[string]any{"ownerReferences": nil}
+	if action.Promotion != "" {
+		metadata["labels"] = map[string]string{v1alpha1.LabelPromotion: action.Promotion}
+	}
+	return w.PatchReplicaSet(ctx, action.Object, metadata, nil)
 }
 
 // Delete deletes the exact object that was observed.

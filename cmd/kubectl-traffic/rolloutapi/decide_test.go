@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -82,6 +83,58 @@ func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
 			if got := kept.Spec.Control; (got == nil) != (test.want == "") || got != nil && got.Action != test.want {
 				t.Errorf("in the cluster: %+v, want %q", got, test.want)
 			}
+		})
+	}
+}
+
+// A burst of Serin's own writes ends no decision of a user.
+func TestADecisionOutlastsABurstOfStatuses(t *testing.T) {
+	const statuses = 7
+	for name, decide := range map[string]struct {
+		object client.Object
+		write  func(context.Context, rolloutapi.Writer, client.Object) error
+	}{
+		"about a Rollout": {&v1alpha1.Rollout{Status: v1alpha1.RolloutStatus{Canary: &v1alpha1.VersionStatus{Revision: "657bc99986"}}},
+			func(ctx context.Context, w rolloutapi.Writer, o client.Object) error {
+				_, err := w.Decide(ctx, o.(*v1alpha1.Rollout), rolloutview.Wish{Action: v1alpha1.ControlAbort})
+				return err
+			}},
+		"about a CanaryRelease": {&v1alpha1.CanaryRelease{}, func(ctx context.Context, w rolloutapi.Writer, o client.Object) error {
+			_, err := w.Transit(ctx, o.(*v1alpha1.CanaryRelease), v1alpha1.CanaryTransitionDeprecated)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				scheme, err := cli.NewScheme("v1alpha4")
+				if err != nil {
+					t.Fatal(err)
+				}
+				decide.object.SetNamespace("shop")
+				decide.object.SetName("website")
+				written := 0
+				api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(decide.object).WithInterceptorFuncs(interceptor.Funcs{
+					Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+						if written < statuses {
+							written++
+							other := o.DeepCopyObject().(client.Object)
+							if err := api.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
+								return err
+							}
+							if err := api.Update(ctx, other); err != nil {
+								return err
+							}
+						}
+						return api.Patch(ctx, o, p, options...)
+					},
+				}).Build()
+				if err := api.Get(t.Context(), client.ObjectKeyFromObject(decide.object), decide.object); err != nil {
+					t.Fatal(err)
+				}
+				if err := decide.write(t.Context(), rolloutapi.Writer{API: api, DryRun: cli.DryNone}, decide.object); err != nil || written != statuses {
+					t.Errorf("after %d statuses: %v", written, err)
+				}
+			})
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 func (w Writer) Transit(ctx context.Context, cr *v1alpha1.CanaryRelease, wanted v1alpha1.CanaryTransition) (asked bool, err error) {
 	seen := cr.DeepCopy()
 	// The controller writes the status at any time.
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err = retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := w.API.Get(ctx, client.ObjectKeyFromObject(seen), cr); err != nil {
 			return err
 		}

@@ -82,9 +82,14 @@ func (w Writer) again(ctx context.Context, ro *v1alpha1.Rollout, wish rolloutvie
 // version would be answered like an object that is not valid; writing it is answered
 // with a conflict when it is another one.
 func controlPatch(control v1alpha1.Control, version string) (client.Patch, error) {
-	text, err := json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": version},
-		{"op": "add", "path": "/spec/control", "value": control},
-	})
+	return jsonPatch(
+		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+		map[string]any{"op": "add", "path": "/spec/control", "value": control},
+	)
+}
+
+// jsonPatch is a JSON patch (RFC 6902) of operations.
+func jsonPatch(operations ...map[string]any) (client.Patch, error) {
+	text, err := json.Marshal(operations)
 	return client.RawPatch(types.JSONPatchType, text), err
 }

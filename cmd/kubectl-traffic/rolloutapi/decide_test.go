@@ -30,11 +30,16 @@ func atTheSameMoment(t *testing.T, change func(*v1alpha1.Rollout)) client.Client
 	ro.Namespace, ro.Name = "shop", "website"
 	ro.Status.Canary = &v1alpha1.VersionStatus{Revision: "657bc99986"}
 	ro.Status.Step = &v1alpha1.StepStatus{Index: 0, Of: 3}
-	changed := false
-	meanwhile := func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-		if !changed {
-			changed = true
-			other := &v1alpha1.Rollout{}
+	meanwhile := writtenMeanwhile(1, func(o client.Object) { change(o.(*v1alpha1.Rollout)) })
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(ro).WithInterceptorFuncs(meanwhile).Build()
+}
+
+// writtenMeanwhile has the object changed by another before each of the first patches of it.
+func writtenMeanwhile(patches int, change func(client.Object)) interceptor.Funcs {
+	return interceptor.Funcs{Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+		if patches > 0 {
+			patches--
+			other := o.DeepCopyObject().(client.Object)
 			if err := api.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
 				return err
 			}
@@ -44,8 +49,7 @@ func atTheSameMoment(t *testing.T, change func(*v1alpha1.Rollout)) client.Client
 			}
 		}
 		return api.Patch(ctx, o, p, options...)
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(ro).WithInterceptorFuncs(interceptor.Funcs{Patch: meanwhile}).Build()
+	}}
 }
 
 func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
@@ -113,21 +117,8 @@ func TestADecisionOutlastsABurstOfStatuses(t *testing.T) {
 				decide.object.SetNamespace("shop")
 				decide.object.SetName("website")
 				written := 0
-				api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(decide.object).WithInterceptorFuncs(interceptor.Funcs{
-					Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-						if written < statuses {
-							written++
-							other := o.DeepCopyObject().(client.Object)
-							if err := api.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
-								return err
-							}
-							if err := api.Update(ctx, other); err != nil {
-								return err
-							}
-						}
-						return api.Patch(ctx, o, p, options...)
-					},
-				}).Build()
+				meanwhile := writtenMeanwhile(statuses, func(client.Object) { written++ })
+				api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(decide.object).WithInterceptorFuncs(meanwhile).Build()
 				if err := api.Get(t.Context(), client.ObjectKeyFromObject(decide.object), decide.object); err != nil {
 					t.Fatal(err)
 				}

@@ -4,13 +4,10 @@ package rolloutapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -43,29 +40,18 @@ func (w Writer) Undo(ctx context.Context, ro *v1alpha1.Rollout, revision string)
 	if err := w.API.Get(ctx, client.ObjectKey{Namespace: ro.Namespace, Name: workload}, d); err != nil {
 		return u, err
 	}
-	before := d.Spec.Template.DeepCopy()
-	putBack(d, set)
-	if reflect.DeepEqual(*before, d.Spec.Template) {
+	template := set.Spec.Template
+	delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	if reflect.DeepEqual(d.Spec.Template, template) {
 		return u, nil
 	}
-	patch, err := templatePatch(d.Spec.Template)
+	// The template is replaced as a whole, as kubectl rollout undo does: whatever the Deployment has become meanwhile, it
+	// gets this template and no mixture. So no version of the Deployment is named, whose controller writes it several
+	// times in the moment after a change of the template, which is when users undo one.
+	patch, err := jsonPatch(map[string]any{"op": "replace", "path": "/spec/template", "value": template})
 	if err != nil {
 		return u, err
 	}
-	u.Changed = true
+	d.Spec.Template, u.Changed = template, true
 	return u, cli.Patch(ctx, w.API, d, patch, w.DryRun)
-}
-
-// putBack gives a Deployment the template of one of its ReplicaSets.
-func putBack(d *appsv1.Deployment, set *appsv1.ReplicaSet) {
-	set.Spec.Template.DeepCopyInto(&d.Spec.Template)
-	delete(d.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-}
-
-// templatePatch replaces the template as a whole, as `kubectl rollout undo` does: whatever the Deployment has become
-// meanwhile, it gets this template and no mixture. So it names no version of the Deployment, whose controller writes it
-// several times in the moment after a change of the template, which is when users undo one.
-func templatePatch(template corev1.PodTemplateSpec) (client.Patch, error) {
-	text, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec/template", "value": template}})
-	return client.RawPatch(types.JSONPatchType, text), err
 }

@@ -3,7 +3,6 @@
 package rolloutapi_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
@@ -40,20 +38,12 @@ func TestUndoGivesTheWholeTemplateWhateverIsWrittenMeanwhile(t *testing.T) {
 			ro := &v1alpha1.Rollout{}
 			ro.Namespace, ro.Name, ro.Spec.WorkloadRef.Name = "shop", "website", "website"
 			ro.Status.Stable = &v1alpha1.VersionStatus{Revision: "657bc99986"}
-			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(d, set).WithInterceptorFuncs(interceptor.Funcs{
-				Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-					live := &appsv1.Deployment{}
-					if err := api.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
-						return err
-					}
-					live.Spec.Template = templateOf("v3")
-					live.Spec.Template.Spec.NodeName = "node-1"
-					if err := api.Update(ctx, live); err != nil {
-						return err
-					}
-					return api.Patch(ctx, o, p, options...)
-				},
-			}).Build()
+			meanwhile := writtenMeanwhile(1, func(o client.Object) {
+				template := &o.(*appsv1.Deployment).Spec.Template
+				*template = templateOf("v3")
+				template.Spec.NodeName = "node-1"
+			})
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(d, set).WithInterceptorFuncs(meanwhile).Build()
 			undone, err := rolloutapi.Writer{API: api, DryRun: test.dry}.Undo(t.Context(), ro, "")
 			if err != nil || !undone.Changed {
 				t.Fatalf("changed %t, error %v", undone.Changed, err)

@@ -6,9 +6,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -44,6 +47,16 @@ func Patch(ctx context.Context, api client.Client, o client.Object, p client.Pat
 		return api.Patch(ctx, o, p, client.DryRunAll)
 	}
 	return api.Patch(ctx, o, p)
+}
+
+// conflicts is how often, and after which waits, an object is read and written again that a controller wrote in
+// between: eight times within 1.3 seconds. Controllers write in bursts, which outlast the 40 ms of retry.DefaultRetry
+// where the cluster is busy.
+var conflicts = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
+
+// RetryOnConflict reads and writes an object again when it was written in between.
+func RetryOnConflict(readAndWrite func() error) error {
+	return retry.RetryOnConflict(conflicts, readAndWrite)
 }
 
 // Done prints what was done to an object.

@@ -5,11 +5,8 @@ package rolloutapi
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -24,11 +21,6 @@ type Writer struct {
 	DryRun string
 }
 
-// conflictBackoff is how often, and after which waits, an object is read and written again that a controller wrote in
-// between: eight times within 1.3 seconds. Controllers write in bursts, which outlast the 40 ms of retry.DefaultRetry
-// where the cluster is busy.
-var conflictBackoff = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
-
 // Decide writes a decision about the Rollout, and reads the Rollout again when it was changed
 // since: mostly that is Serin, which writes how the release goes, and once in a while another
 // user who has decided.
@@ -39,7 +31,7 @@ func (w Writer) Decide(ctx context.Context, ro *v1alpha1.Rollout, wish rolloutvi
 	}
 	race := rolloutview.Race{Before: ro.DeepCopy(), Mine: control}
 	stale := false
-	err = retry.RetryOnConflict(conflictBackoff, func() error {
+	err = cli.RetryOnConflict(func() error {
 		if stale {
 			decided, err := w.again(ctx, ro, wish, race)
 			if decided || err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -20,7 +19,7 @@ import (
 func (w Writer) Transit(ctx context.Context, cr *v1alpha1.CanaryRelease, wanted v1alpha1.CanaryTransition) (asked bool, err error) {
 	seen := cr.DeepCopy()
 	// The controller writes the status at any time.
-	err = retry.RetryOnConflict(conflictBackoff, func() error {
+	err = cli.RetryOnConflict(func() error {
 		if err := w.API.Get(ctx, client.ObjectKeyFromObject(seen), cr); err != nil {
 			return err
 		}

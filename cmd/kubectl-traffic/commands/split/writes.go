@@ -6,13 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/tags"
 )
 
 const (
@@ -126,20 +131,48 @@ func deleteService(service *corev1.Service) write {
 	}
 }
 
-// patchSplit writes only what differs, so that fields which a mesh has added stay. It
-// fails when another user has changed the split since it was read.
+// patchSplit leads a split from one state to another.
 func patchSplit(before, after *splitv1.TrafficSplit) write {
-	made := after.DeepCopy()
+	made := after
 	return write{
 		what: "update the TrafficSplit " + after.Name,
-		do: func(ctx context.Context, api client.Client) error {
-			made = after.DeepCopy()
-			return api.Patch(ctx, made, client.MergeFromWithOptions(before.DeepCopy(), client.MergeFromWithOptimisticLock{}))
+		do: func(ctx context.Context, api client.Client) (err error) {
+			made, err = changeSplit(ctx, api, before, after)
+			return err
 		},
 		undo: func(ctx context.Context, api client.Client) error {
-			back := made.DeepCopy()
-			back.Spec, back.Annotations = before.Spec, before.Annotations
-			return api.Patch(ctx, back, client.MergeFromWithOptions(made, client.MergeFromWithOptimisticLock{}))
+			_, err := changeSplit(ctx, api, made, before)
+			return err
 		},
 	}
+}
+
+// changeSplit writes only what differs, so that fields which a mesh has added stay, and whatever status is written
+// meanwhile. It fails when another user has changed the split since it was read.
+func changeSplit(ctx context.Context, api client.Client, from, to *splitv1.TrafficSplit) (*splitv1.TrafficSplit, error) {
+	var made *splitv1.TrafficSplit
+	err := cli.RetryOnConflict(func() error {
+		now := &splitv1.TrafficSplit{}
+		if err := api.Get(ctx, client.ObjectKeyFromObject(from), now); err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(decidedFrom(from), decidedFrom(now)) {
+			return fmt.Errorf("the TrafficSplit %s was changed by another user meanwhile; look at it, and run the command again", now.Name)
+		}
+		made = now.DeepCopy()
+		made.Spec = to.Spec
+		if text, tagged := to.Annotations[tags.Annotation]; tagged {
+			metav1.SetMetaDataAnnotation(&made.ObjectMeta, tags.Annotation, text)
+		} else {
+			delete(made.Annotations, tags.Annotation)
+		}
+		return api.Patch(ctx, made, client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}))
+	})
+	return made, err
+}
+
+// decidedFrom is what the change of a split was decided from.
+func decidedFrom(split *splitv1.TrafficSplit) []any {
+	annotations, rollout := split.Annotations, split.Labels[v1alpha1.LabelRollout]
+	return []any{split.UID, split.Spec, annotations[tags.Annotation], annotations[splitv1.AnnotationRouting], rollout, split.OwnerReferences}
 }

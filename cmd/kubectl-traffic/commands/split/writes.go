@@ -133,7 +133,7 @@ func deleteService(service *corev1.Service) write {
 
 // patchSplit leads a split from one state to another.
 func patchSplit(before, after *splitv1.TrafficSplit) write {
-	made := after
+	var made *splitv1.TrafficSplit
 	return write{
 		what: "update the TrafficSplit " + after.Name,
 		do: func(ctx context.Context, api client.Client) (err error) {
@@ -160,7 +160,7 @@ func changeSplit(ctx context.Context, api client.Client, from, to *splitv1.Traff
 			return fmt.Errorf("the TrafficSplit %s was changed by another user meanwhile; look at it, and run the command again", now.Name)
 		}
 		made = now.DeepCopy()
-		made.Spec = to.Spec
+		to.Spec.DeepCopyInto(&made.Spec) // the answer is decoded into it
 		if text, tagged := to.Annotations[tags.Annotation]; tagged {
 			metav1.SetMetaDataAnnotation(&made.ObjectMeta, tags.Annotation, text)
 		} else {

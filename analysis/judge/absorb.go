@@ -22,6 +22,10 @@ const (
 	edgeMargin     = 0.001
 	// edgeTolerance is for a promotion what edgeMargin is for a rollback.
 	edgeTolerance = edgeMargin / toleranceShare
+	// slowWindows is how many windows at least have to show that a canary is slower: a process that waits for a processor
+	// answers all requests of that moment late, and a canary has few pods. To win less in one window keeps the proof: a
+	// smaller factor has no larger expectation.
+	slowWindows = 2
 )
 
 // timing is what is known of a window before it is looked at.
@@ -175,7 +179,8 @@ func (c *Config) nulls(s *State, slot int, at *timing) nulls {
 	if slot >= userSlots {
 		tolerance = c.Comparisons[slot-userSlots].Tolerance
 	}
-	if s.metrics[slot].kind == histogram {
+	timed := s.metrics[slot].kind == histogram
+	if timed {
 		n.rollback = boundary{slope: edgeSlope, d: edgeMargin}
 		n.promotion = boundary{slope: edgeSlope, d: edgeTolerance}
 		tolerance = edgeTolerance
@@ -185,8 +190,11 @@ func (c *Config) nulls(s *State, slot int, at *timing) nulls {
 	}
 	n.excess = excesses(tolerance)
 	// A cold version is slow by factors; there is no saying how slow is too slow.
-	if cold := at.starting && s.metrics[slot].kind == histogram; s.first != 0 && !cold {
+	if cold := at.starting && timed; s.first != 0 && !cold {
 		n.maxWin = -math.Log(c.MaxFalseRollback)
+	}
+	if timed {
+		n.maxWin /= slowWindows
 	}
 	if at.starting {
 		n.rollback.d += c.Startup.Tolerate

@@ -4,6 +4,7 @@ package judge_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -125,6 +126,60 @@ func shared(t *traffic, median float64) func() float64 {
 	return t.around(median)
 }
 
+// stalling draws a window of pods that get a share of the requests each, few of which are slow, but for those of the
+// moments in which a pod waits for a processor.
+func stalling(rng *rand.Rand, pods int, perSecond float64, each, lasts time.Duration) analysis.Variant {
+	const usual, window = .0005, 5.
+	var requests, slow int64
+	for range pods {
+		n := poisson(rng, window*perSecond)
+		late := poisson(rng, usual*window*perSecond)
+		for range poisson(rng, window/each.Seconds()) {
+			late += poisson(rng, perSecond*lasts.Seconds())
+		}
+		requests, slow = requests+n, slow+min(late, n)
+	}
+	v := variant(requests, 0)
+	v.Latency = &analysis.Histogram{LE: []float64{.005, .01, .02}, Counts: []int64{requests - slow, requests - slow, requests, requests}}
+	return v
+}
+
+func poisson(rng *rand.Rand, mean float64) int64 {
+	var n int64
+	for p := rng.Float64(); p > math.Exp(-mean); p *= rng.Float64() {
+		n++
+	}
+	return n
+}
+
+func TestPodsThatStallNowAndThenRollBackNoGoodCanary(t *testing.T) {
+	const releases, before, windows = 500, 4, 10
+	for _, each := range []time.Duration{10 * time.Second, 30 * time.Second, 100 * time.Second, 300 * time.Second} {
+		for _, lasts := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond} {
+			rolledBack := 0
+			for release := range releases {
+				rng := rand.New(rand.NewPCG(uint64(release), 7))
+				var s judge.State
+				var r judge.Result
+				for i := 0; i < before+windows && r.Verdict != judge.Fail; i++ {
+					canary, perPod := variant(0, 0), 50.
+					if i >= before {
+						canary, perPod = stalling(rng, 1, 20, each, lasts), 45
+					}
+					s, r = judge.Defaults().Next(s, window(i, 10, canary, stalling(rng, 4, perPod, each, lasts)))
+				}
+				if r.Verdict == judge.Fail {
+					rolledBack++
+				}
+			}
+			t.Logf("a pod stalls each %v for %v: %d of %d rolled back", each, lasts, rolledBack, releases)
+			if rolledBack > releases/500 {
+				t.Errorf("a pod stalls each %v for %v: %d of %d good canaries rolled back", each, lasts, rolledBack, releases)
+			}
+		}
+	}
+}
+
 func TestASlowStartDoesNotFailACanaryAndLaterSlownessDoes(t *testing.T) {
 	fast, slow := timed(1000, 1000, 1000, 1000), timed(1000, 0, 0, 1000)
 	var s judge.State
@@ -150,7 +205,7 @@ func TestASlowCanaryIsExplained(t *testing.T) {
 	for i := 0; r.Verdict != judge.Fail && i < 10; i++ {
 		s, r = plain().Next(s, window(i, 50, timed(1000, 500, 800, 990, 1000), timed(1000, 500, 950, 990, 1000)))
 	}
-	const want = "canary is slower than stable: lately 20.0 % of its requests took longer than 500ms, and 5.0 % of stable's; evidence 424 of 100 needed to roll back; 0 failed requests so far"
+	const want = "canary is slower than stable: lately 20.0 % of its requests took longer than 500ms, and 5.0 % of stable's; evidence 534 of 100 needed to roll back; 0 failed requests so far"
 	if diff := cmp.Diff(want, r.Explain()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
 	}

@@ -19,7 +19,7 @@ import (
 
 // atOnce is how many scenarios run at the same time unless -parallel says otherwise: they
 // mostly wait.
-const atOnce = 3
+const atOnce = 4
 
 var (
 	soak     = flag.Bool("soak", false, "run the scenarios with a high load, and with many more changes")

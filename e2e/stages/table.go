@@ -134,7 +134,7 @@ func Soak(p Packages) []Stage {
 		}},
 		{Name: "soak-compat", About: "the main stories on the oldest Kubernetes that the chart takes", Steps: []Step{script("Kubernetes "+oldestKubernetes, "make", "compat", "VERSION="+oldestKubernetes)}},
 		{Name: "soak-e2e", About: "high loads, long scenarios and planted losses on a real cluster", Steps: []Step{
-			// Two cores carry the high load of one scenario, and not that of three.
+			// Two cores carry the high load of one scenario, and not that of several.
 			soak(verbose(fresh(goTest(clusterModule, "-skip", long, "-parallel", "1", "."))), "-soak"), soak(verbose(fresh(goTest(clusterModule, "-run", long, "-parallel", "1", ".")))),
 		}},
 		{Name: "soak-bench", About: "each benchmark once", Steps: []Step{
